@@ -1,0 +1,1 @@
+//! The object model: Kubernetes' types, their codec, defaulting and validation. Pure functions.

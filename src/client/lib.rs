@@ -1,0 +1,1 @@
+//! What client-go is: requests, reflectors, informers, work queues, leader election, events.

@@ -1,0 +1,1 @@
+//! kube-controller-manager: one table of controllers.

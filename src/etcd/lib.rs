@@ -1,0 +1,1 @@
+//! An etcd: Raft, multi-version store, watch, member process.

@@ -1,0 +1,1 @@
+//! What is on a node: kubelet, container runtime.

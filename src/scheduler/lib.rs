@@ -1,0 +1,1 @@
+//! kube-scheduler: framework, queues, plugins, preemption.

@@ -1,0 +1,1 @@
+//! One small POSIX-like shell with its tools.

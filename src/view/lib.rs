@@ -1,0 +1,1 @@
+//! Plain data that passes between the world and the page.

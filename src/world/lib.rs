@@ -1,0 +1,1 @@
+//! The wiring: blueprint, boot, faults, inputs, views.
