@@ -101,9 +101,8 @@ const SUBSTITUTIONS: &[(&str, &str)] = &[
 
 /// Ages are whole cells of a table; a quantity after a field's name (`cpu:  100m`) is not one.
 fn mask_ages(line: &str) -> String {
-    static AGE: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r"(?:^|(?<=  ))(?=\d)(?:\d+y)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?=  |$| \(x)")
-    });
+    static AGE: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?:^|(?<=  ))(?=\d)(?:\d+y)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?=  |$| \(x)"));
     AGE.replace_all(line, |found: &Captures<'_>| {
         let Some(age) = found.get(0) else { return String::new() };
         let before = line.get(..age.start()).unwrap_or("");
@@ -149,7 +148,8 @@ pub fn misaligned(output: &str) -> Option<&str> {
         if matches(&HEADER, line) {
             let blank = |at: usize| cells.get(at) == Some(&' ');
             let begins = |at: &usize| *at >= 3 && !cells.get(*at).is_some_and(|c| c.is_whitespace());
-            let three = |at: &usize| blank(at.saturating_sub(1)) && blank(at.saturating_sub(2)) && blank(at.saturating_sub(3));
+            let three =
+                |at: &usize| blank(at.saturating_sub(1)) && blank(at.saturating_sub(2)) && blank(at.saturating_sub(3));
             columns = Some((0..cells.len()).filter(begins).filter(three).collect());
         } else if line.trim().is_empty() || columns.is_none() {
             columns = None;
