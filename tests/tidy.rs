@@ -54,8 +54,11 @@ fn files() -> Vec<(String, PathBuf)> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
+            if [".git", ".claude"].contains(&name.as_str()) {
+                continue;
+            }
             if path.is_dir() {
-                if !["target", "dist", "node_modules", ".git", "__pycache__"].contains(&name.as_str()) {
+                if !["target", "dist", "node_modules", "__pycache__"].contains(&name.as_str()) {
                     walk(&path, root, found);
                 }
             } else if let Ok(relative) = path.strip_prefix(root) {
