@@ -121,11 +121,27 @@ impl Ctx {
 
     /// Listens on `port` of this machine.
     pub fn listen(&self, port: u16) -> Result<Listener, NetError> {
-        Network::listen(self, port)
+        Network::listen(self, self.host_ip(), port)
+    }
+    /// Listens on `port` of an address that was added to this machine.
+    pub fn listen_on(&self, ip: Ip, port: u16) -> Result<Listener, NetError> {
+        Network::listen(self, ip, port)
+    }
+    /// Makes this machine answer for `ip` too; false if somebody does already. Power-off takes it away.
+    pub fn add_address(&self, ip: Ip) -> bool {
+        self.inner.network.borrow_mut().add_address(ip, self.inner.host_of(self.process))
+    }
+    /// Takes back what [`Ctx::add_address`] did; listeners there close.
+    pub fn remove_address(&self, ip: Ip) {
+        Network::remove_address(&self.inner, ip, self.inner.host_of(self.process));
     }
     /// Connects to `addr`; gives up after 30 seconds, as Go's default dialer does.
     pub async fn connect(&self, addr: Addr) -> Result<Conn, NetError> {
-        Network::connect(self, addr, Duration::from_secs(30)).await
+        self.connect_from(self.host_ip(), addr).await
+    }
+    /// As [`Ctx::connect`], from another address of this machine.
+    pub async fn connect_from(&self, source: Ip, addr: Addr) -> Result<Conn, NetError> {
+        Network::connect(self, source, addr, Duration::from_secs(30)).await
     }
     /// The disk of this machine.
     pub fn disk(&self) -> Disk {

@@ -69,6 +69,8 @@ pub enum NetError {
     Reset,
     /// The port is taken.
     InUse,
+    /// The address is not this machine's.
+    NotOurs,
     /// 65,536 messages wait on the wire.
     BufferFull,
     /// A message of another type than the receiver expects.
@@ -84,6 +86,7 @@ impl fmt::Display for NetError {
             Self::Closed => "EOF",
             Self::Reset => "read: connection reset by peer",
             Self::InUse => "bind: address already in use",
+            Self::NotOurs => "bind: cannot assign requested address",
             Self::BufferFull => "write: no buffer space available",
             Self::Type => "malformed message",
         })
@@ -119,6 +122,8 @@ struct Handle {
 }
 
 struct Core {
+    source: Ip,
+    target: Addr,
     sides: [Side; 2],
 }
 
@@ -157,7 +162,9 @@ struct Backlog {
 }
 
 pub(crate) struct Network {
-    listeners: BTreeMap<(HostId, u16), Backlog>,
+    /// Who answers for an address: machines' own and those that their programs added.
+    addresses: BTreeMap<Ip, HostId>,
+    listeners: BTreeMap<(Ip, u16), Backlog>,
     connections: BTreeMap<u64, Weak<Core>>,
     next: u64,
     /// How many connections to know before the closed ones are forgotten.
@@ -171,6 +178,7 @@ pub(crate) struct Network {
 impl Default for Network {
     fn default() -> Self {
         Self {
+            addresses: BTreeMap::new(),
             listeners: BTreeMap::new(),
             connections: BTreeMap::new(),
             next: 0,
@@ -185,7 +193,7 @@ impl Default for Network {
 /// Accepts connections on a port. Dropping it closes the port.
 pub struct Listener {
     inner: Weak<Inner>,
-    key: (HostId, u16),
+    key: (Ip, u16),
     process: ProcessId,
 }
 
@@ -280,6 +288,14 @@ impl Conn {
     pub fn unread(&self) -> usize {
         self.0.both().map_or(0, |(_, peer)| peer.wire.borrow().len() + peer.inbox.borrow().len())
     }
+    /// The address the connection came from.
+    pub fn source(&self) -> Ip {
+        self.0.core.source
+    }
+    /// The address the connection was made to.
+    pub fn target(&self) -> Addr {
+        self.0.core.target
+    }
     /// The process on the other side, for observers and for the server's idea of its caller.
     pub fn peer(&self) -> ProcessId {
         self.0.both().map_or(ProcessId(u32::MAX), |(_, peer)| peer.process)
@@ -344,9 +360,40 @@ impl Side {
 }
 
 impl Network {
-    pub fn listen(ctx: &Ctx, port: u16) -> Result<Listener, NetError> {
-        let key = (ctx.inner.host_of(ctx.process), port);
+    pub fn add_address(&mut self, ip: Ip, host: HostId) -> bool {
+        let free = !self.addresses.contains_key(&ip);
+        if free {
+            self.addresses.insert(ip, host);
+        }
+        free
+    }
+
+    /// After a power-off: only the machine's own address is configured at boot.
+    pub fn forget_added(&mut self, host: HostId, own: Option<Ip>) {
+        self.addresses.retain(|ip, h| *h != host || Some(*ip) == own);
+    }
+
+    /// Takes an address from `host`, with what listens on it.
+    pub fn remove_address(inner: &Rc<Inner>, ip: Ip, host: HostId) {
+        let gone: Vec<_> = {
+            let mut network = inner.network.borrow_mut();
+            if network.addresses.get(&ip) != Some(&host) {
+                return;
+            }
+            network.addresses.remove(&ip);
+            let keys: Vec<_> = network.listeners.range((ip, 0)..=(ip, u16::MAX)).map(|(key, _)| *key).collect();
+            keys.iter().filter_map(|key| network.listeners.remove(key)).collect()
+        };
+        drop(gone);
+    }
+
+    pub fn listen(ctx: &Ctx, ip: Ip, port: u16) -> Result<Listener, NetError> {
+        let key = (ip, port);
+        let host = ctx.inner.host_of(ctx.process);
         let mut network = ctx.inner.network.borrow_mut();
+        if network.addresses.get(&ip) != Some(&host) {
+            return Err(NetError::NotOurs);
+        }
         if network.listeners.contains_key(&key) {
             return Err(NetError::InUse);
         }
@@ -354,21 +401,20 @@ impl Network {
         Ok(Listener { inner: Rc::downgrade(&ctx.inner), key, process: ctx.process })
     }
 
-    pub async fn connect(ctx: &Ctx, addr: Addr, patience: Duration) -> Result<Conn, NetError> {
+    pub async fn connect(ctx: &Ctx, source: Ip, addr: Addr, patience: Duration) -> Result<Conn, NetError> {
         let inner = &ctx.inner;
         let deadline = ctx.now() + patience;
-        let target = inner.hosts.borrow().iter().position(|h| h.ip == addr.ip);
-        let target = target.and_then(|i| u32::try_from(i).ok()).map(HostId);
         let mut retransmission = Duration::from_secs(1);
         loop {
-            let Some(host) = target.filter(|&h| inner.host_up(h)) else {
+            let owner = || inner.network.borrow().addresses.get(&addr.ip).copied().filter(|&h| inner.host_up(h));
+            let Some(host) = owner() else {
                 ctx.sleep_until(deadline.min(ctx.now() + ARP_GIVES_UP)).await;
-                if target.is_some_and(|h| inner.host_up(h)) && ctx.now() < deadline {
+                if owner().is_some() && ctx.now() < deadline {
                     continue;
                 }
                 return Err(NetError::Unreachable);
             };
-            let listener = inner.network.borrow().listeners.get(&(host, addr.port)).map(|b| b.process);
+            let listener = inner.network.borrow().listeners.get(&(addr.ip, addr.port)).map(|b| b.process);
             let one_way = match listener {
                 // The port's owner may be cut off while its machine is not.
                 Some(process) => inner.network.borrow().way(inner, ctx.process, process),
@@ -384,26 +430,27 @@ impl Network {
                 continue;
             };
             ctx.sleep(one_way).await;
-            let accepted = Self::accept(inner, ctx.process, host, addr.port);
+            let accepted = Self::accept(inner, ctx.process, source, addr);
             ctx.sleep(one_way).await;
             return accepted.ok_or(NetError::Refused);
         }
     }
 
-    fn accept(inner: &Rc<Inner>, client: ProcessId, host: HostId, port: u16) -> Option<Conn> {
+    fn accept(inner: &Rc<Inner>, client: ProcessId, source: Ip, addr: Addr) -> Option<Conn> {
+        let key = (addr.ip, addr.port);
         let (ours, waker) = {
             let mut network = inner.network.borrow_mut();
-            let server = network.listeners.get(&(host, port)).map(|b| b.process)?;
+            let server = network.listeners.get(&key).map(|b| b.process)?;
             network.next += 1;
             let id = network.next;
-            let core = Rc::new(Core { sides: [Side::new(client), Side::new(server)] });
+            let core = Rc::new(Core { source, target: addr, sides: [Side::new(client), Side::new(server)] });
             network.connections.insert(id, Rc::downgrade(&core));
             if network.connections.len() > network.prune_at {
                 network.connections.retain(|_, core| core.strong_count() > 0);
                 network.prune_at = 64.max(2 * network.connections.len());
             }
             let conn = |side| Conn(Rc::new(Handle { inner: Rc::downgrade(inner), core: core.clone(), side }));
-            let backlog = network.listeners.get_mut(&(host, port))?;
+            let backlog = network.listeners.get_mut(&key)?;
             backlog.waiting.push_back(conn(1));
             (conn(0), backlog.waker.take())
         };

@@ -166,7 +166,9 @@ impl Sim {
     pub fn add_host(&self, name: &str, ip: Ip) -> HostId {
         let mut hosts = self.inner.hosts.borrow_mut();
         hosts.push(Host { name: name.into(), ip, up: true, disk: Rc::default() });
-        HostId(u32::try_from(hosts.len() - 1).unwrap_or(u32::MAX))
+        let id = HostId(u32::try_from(hosts.len() - 1).unwrap_or(u32::MAX));
+        self.inner.network.borrow_mut().add_address(ip, id);
+        id
     }
     /// The machine called `name`.
     pub fn host(&self, name: &str) -> Option<HostId> {
@@ -193,6 +195,8 @@ impl Sim {
         for process in here {
             self.end(process, "powered off");
         }
+        let own = self.inner.hosts.borrow().get(host.0 as usize).map(|h| h.ip);
+        self.inner.network.borrow_mut().forget_added(host, own);
         disk.borrow_mut().power_loss();
     }
     /// Switches a machine on again, empty of processes.

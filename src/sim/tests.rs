@@ -149,6 +149,38 @@ fn the_network_refuses_and_fails_as_tcp_does() {
 }
 
 #[test]
+fn added_addresses_live_on_their_machine_until_power_off() {
+    let (sim, a, b) = world();
+    let pod = Addr { ip: Ip::new(10, 244, 1, 2), port: 80 };
+    sim.start(b, "runtime", move |ctx| async move {
+        assert!(ctx.add_address(pod.ip) && !ctx.add_address(pod.ip));
+        let Ok(listener) = ctx.listen_on(pod.ip, 80) else { return };
+        assert_eq!(ctx.listen_on(Ip::new(10, 0, 0, 1), 80).err(), Some(NetError::NotOurs));
+        while let Ok(conn) = listener.accept().await {
+            let _ = conn.send(conn.source());
+            let _ = conn.recv::<u32>().await;
+        }
+    });
+    let log = Log::default();
+    let ask = |name: &str| {
+        let out = log.clone();
+        sim.start(a, name, move |ctx| async move {
+            let got = match ctx.connect(pod).await {
+                Ok(conn) => conn.recv::<Ip>().await,
+                Err(e) => Err(e),
+            };
+            out.borrow_mut().push(format!("{got:?}"));
+        });
+        sim.run_for(SECOND * 10).unwrap();
+    };
+    ask("c1");
+    sim.power_off(b);
+    sim.power_on(b);
+    ask("c2");
+    assert_eq!(said(&log), ["Ok(10.0.0.1)", "Err(Unreachable)"]);
+}
+
+#[test]
 fn an_open_connection_survives_a_cut_that_heals_and_times_out_in_one_that_does_not() {
     let (sim, a, b) = world();
     let log = Log::default();
