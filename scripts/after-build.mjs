@@ -1,0 +1,23 @@
+// Runs after trunk's build, in its staging folder: makes every inline script a file, so that the page works under
+// `script-src 'self' 'wasm-unsafe-eval'`, and names the build, so that a browser never pairs the page with another
+// build's world out of its cache.
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const folder = process.env.TRUNK_STAGING_DIR;
+const digest = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex").slice(0, 16);
+const page = join(folder, "index.html");
+let html = readFileSync(page, "utf8");
+
+html = html.replace(/<script([^>]*)>([\s\S]*?)<\/script>/g, (whole, attributes, text) => {
+  if (/\bsrc=/.test(attributes) || text.trim() === "") return whole;
+  const name = `loader-${digest(text)}.js`;
+  writeFileSync(join(folder, name), text);
+  return `<script${attributes.replace(/\s+nonce="[^"]*"/, "")} src="${name}"></script>`;
+});
+
+const built = readdirSync(folder).filter((name) => /\.(js|wasm|css)$/.test(name)).sort();
+const build = digest(...built.flatMap((name) => [name, readFileSync(join(folder, name))]));
+html = html.replace(/<html\b/, `<html data-build="${build}"`).replace('src="boot.js"', `src="boot.js?b=${build}"`);
+writeFileSync(page, html);
