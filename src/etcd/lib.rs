@@ -1,1 +1,3 @@
 //! An etcd: Raft, multi-version store, watch, member process.
+
+pub mod raft;
