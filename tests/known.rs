@@ -42,3 +42,24 @@ pub fn render(known: &KnownFailures) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_rendered_is_read_again() {
+        let mut known = KnownFailures::new();
+        known.entry("06-node-failure.txt".into()).or_default().insert(12, "needs the attach controller".into());
+        known.entry("cases/B7-unbound-claim.txt".into()).or_default().insert(3, "no\tbinder".into());
+        assert_eq!(parse(&render(&known)), Ok(known));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_line() {
+        assert_eq!(parse("# comment\na.txt\t1"), Err("line 2: not three cells separated by tabs".into()));
+        assert_eq!(parse("a.txt\tone\tbecause"), Err("line 1: \"one\" is not a number".into()));
+        assert_eq!(parse("a.txt\t1\t "), Err("line 1: no reason is given".into()));
+        assert_eq!(parse("a.txt\t1\tx\na.txt\t1\ty"), Err("line 2: twice in the list".into()));
+    }
+}

@@ -24,6 +24,7 @@ export async function start(options = {}) {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
   return {
     address: server.address,
+    served: server.served,
     browser,
     // Opens the page in a profile of its own; `troubles` gathers what the console complains of and what is fetched
     // from elsewhere.

@@ -19,6 +19,7 @@ const TYPES = {
 
 // Listens on a free port of this machine, or on `port`; `replace` maps a file's name to what is sent in its stead.
 export async function serve({ folder, prefix = "/", port = 0, replace = {} }) {
+  const served = new Set();
   const server = createServer((request, response) => {
     response.setHeader("Content-Security-Policy", POLICY);
     response.setHeader("Cache-Control", "no-store");
@@ -34,12 +35,14 @@ export async function serve({ folder, prefix = "/", port = 0, replace = {} }) {
       response.writeHead(404).end("not found");
       return;
     }
+    served.add(file);
     response.writeHead(200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream" });
     createReadStream(file).pipe(response);
   });
   await new Promise((listening) => server.listen(port, "127.0.0.1", listening));
   const address = `http://127.0.0.1:${server.address().port}${prefix}`;
-  return { address, close: () => { server.closeAllConnections(); server.close(); } };
+  // `served`: the files that were asked for so far.
+  return { address, served, close: () => { server.closeAllConnections(); server.close(); } };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
