@@ -1,1 +1,27 @@
 //! The object model: Kubernetes' types, their codec, defaulting and validation. Pure functions.
+//!
+//! Types are generated from `data/schema-1.37.json` ([`types`], also reachable as `api::core_v1` and so on). Every
+//! struct implements [`Object`]: a descriptor and access to its fields by number. One codec, one patch, one apply, one
+//! validation of enums and required fields are driven by that.
+
+pub mod dynamic;
+pub mod equality;
+pub mod field;
+pub mod json;
+pub mod go;
+pub mod names;
+pub mod object;
+pub mod rest;
+mod rev;
+pub mod scheme;
+pub mod selector;
+pub mod status;
+pub mod types;
+pub mod value;
+
+pub use object::{Object, Resource};
+pub use rev::{AnyRev, Rev};
+pub use scheme::KindInfo;
+pub use status::Status;
+pub use types::*;
+pub use value::{Bytes, IntOrString, List, Map, MicroTime, OStr, Ptr, Quantity, Raw, Shared, Str, Time};

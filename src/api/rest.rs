@@ -1,0 +1,1 @@
+//! The wire of the API server: requests and responses as plain data.
