@@ -1,0 +1,274 @@
+//! The work queue of a control loop (client-go `util/workqueue`): a key is in it once however often it was added, never
+//! worked on twice at a time, and waits with back-off after a failure.
+//!
+//! Beyond client-go, it keeps for each key the revisions that put it there since its last run, so that a write can say
+//! what caused it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use sim::{Ctx, Instant};
+
+use crate::causes::Causes;
+use crate::limiter::RateLimiter;
+
+/// A rate limited, delaying queue of keys. Clones share the queue.
+///
+/// Its bound is the number of distinct keys, which are names of objects that exist or existed a moment ago.
+pub struct WorkQueue<K> {
+    inner: Rc<Inner<K>>,
+}
+
+impl<K> Clone for WorkQueue<K> {
+    fn clone(&self) -> Self {
+        WorkQueue { inner: self.inner.clone() }
+    }
+}
+
+struct Inner<K> {
+    ctx: Ctx,
+    name: &'static str,
+    state: RefCell<State<K>>,
+}
+
+struct State<K> {
+    queue: VecDeque<K>,
+    dirty: BTreeSet<K>,
+    processing: BTreeSet<K>,
+    causes: BTreeMap<K, Causes>,
+    limiter: RateLimiter<K>,
+    /// Delayed keys by when they are due, then by order of arrival.
+    waiting: BTreeMap<(Instant, u64), K>,
+    waiting_by_key: BTreeMap<K, (Instant, u64)>,
+    sequence: u64,
+    timer: Option<(Instant, sim::JoinHandle<()>)>,
+    idle_workers: VecDeque<Waker>,
+    adds: u64,
+}
+
+/// A key taken from the queue, with the revisions that put it there.
+#[derive(Debug, Clone)]
+pub struct Work<K> {
+    /// What to reconcile.
+    pub key: K,
+    /// Revisions whose arrival enqueued the key since its last run.
+    pub causes: Causes,
+}
+
+/// What an observer sees of a queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueView<K> {
+    /// Keys ready for a worker, first to run first.
+    pub ready: Vec<K>,
+    /// Keys being worked on.
+    pub processing: Vec<K>,
+    /// Keys that wait, with when they become ready.
+    pub waiting: Vec<(Instant, K)>,
+    /// How many keys were ever added.
+    pub adds: u64,
+}
+
+impl<K: Ord + Clone + 'static> WorkQueue<K> {
+    /// An empty queue with the controllers' default limiter.
+    pub fn new(ctx: &Ctx, name: &'static str) -> WorkQueue<K> {
+        WorkQueue::with_limiter(ctx, name, RateLimiter::controller_default())
+    }
+
+    /// An empty queue.
+    pub fn with_limiter(ctx: &Ctx, name: &'static str, limiter: RateLimiter<K>) -> WorkQueue<K> {
+        WorkQueue {
+            inner: Rc::new(Inner {
+                ctx: ctx.clone(),
+                name,
+                state: RefCell::new(State {
+                    queue: VecDeque::new(),
+                    dirty: BTreeSet::new(),
+                    processing: BTreeSet::new(),
+                    causes: BTreeMap::new(),
+                    limiter,
+                    waiting: BTreeMap::new(),
+                    waiting_by_key: BTreeMap::new(),
+                    sequence: 0,
+                    timer: None,
+                    idle_workers: VecDeque::new(),
+                    adds: 0,
+                }),
+            }),
+        }
+    }
+
+    /// The name of the queue, which is its controller's.
+    pub fn name(&self) -> &'static str {
+        self.inner.name
+    }
+
+    /// Puts a key in unless it is in already. While it is being worked on it comes in again afterwards.
+    pub fn add(&self, key: K) {
+        self.inner.state.borrow_mut().add(key);
+    }
+
+    /// [`add`](Self::add), remembering the revision that made it necessary.
+    pub fn add_caused(&self, key: K, revision: u64) {
+        let mut state = self.inner.state.borrow_mut();
+        state.causes.entry(key.clone()).or_default().insert(revision);
+        state.add(key);
+    }
+
+    /// Puts a key in after a while; an earlier deadline of the same key wins.
+    pub fn add_after(&self, key: K, delay: Duration) {
+        if delay.is_zero() {
+            return self.add(key);
+        }
+        let due = self.inner.ctx.now() + delay;
+        let mut state = self.inner.state.borrow_mut();
+        if let Some(at) = state.waiting_by_key.get(&key).copied() {
+            if at.0 <= due {
+                return;
+            }
+            state.waiting.remove(&at);
+        }
+        state.sequence += 1;
+        let at = (due, state.sequence);
+        state.waiting.insert(at, key.clone());
+        state.waiting_by_key.insert(key, at);
+        Inner::arm(&self.inner, &mut state);
+    }
+
+    /// Puts a key in after the delay that its failures have earned.
+    pub fn add_rate_limited(&self, key: K) {
+        let now = self.inner.ctx.now().nanos();
+        let delay = self.inner.state.borrow_mut().limiter.when(now, &key);
+        self.add_after(key, delay);
+    }
+
+    /// [`add_rate_limited`](Self::add_rate_limited) after a failed run; its causes stay for the next.
+    pub fn retry(&self, work: Work<K>) {
+        {
+            let mut state = self.inner.state.borrow_mut();
+            state.causes.entry(work.key.clone()).or_default().extend(&work.causes);
+        }
+        self.add_rate_limited(work.key);
+    }
+
+    /// The key succeeded; its next failure is its first again.
+    pub fn forget(&self, key: &K) {
+        self.inner.state.borrow_mut().limiter.forget(key);
+    }
+
+    /// How often in a row the key has failed.
+    pub fn num_requeues(&self, key: &K) -> u32 {
+        self.inner.state.borrow().limiter.num_requeues(key)
+    }
+
+    /// The next key, once there is one. Call [`done`](Self::done) after working on it.
+    pub async fn get(&self) -> Work<K> {
+        poll_fn(|cx| {
+            let mut state = self.inner.state.borrow_mut();
+            match state.queue.pop_front() {
+                Some(key) => {
+                    state.dirty.remove(&key);
+                    state.processing.insert(key.clone());
+                    let causes = state.causes.remove(&key).unwrap_or_default();
+                    Poll::Ready(Work { key, causes })
+                }
+                None => {
+                    state.idle_workers.push_back(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// The worker has finished with the key; what was added meanwhile becomes ready.
+    pub fn done(&self, key: &K) {
+        let mut state = self.inner.state.borrow_mut();
+        state.processing.remove(key);
+        if state.dirty.contains(key) {
+            state.queue.push_back(key.clone());
+            state.wake_one();
+        }
+    }
+
+    /// Number of keys that are ready.
+    pub fn len(&self) -> usize {
+        self.inner.state.borrow().queue.len()
+    }
+
+    /// Whether no key is ready.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is in the queue, for observers.
+    pub fn view(&self) -> QueueView<K> {
+        let state = self.inner.state.borrow();
+        QueueView {
+            ready: state.queue.iter().cloned().collect(),
+            processing: state.processing.iter().cloned().collect(),
+            waiting: state.waiting.iter().map(|((at, _), k)| (*at, k.clone())).collect(),
+            adds: state.adds,
+        }
+    }
+}
+
+impl<K: Ord + Clone> State<K> {
+    fn add(&mut self, key: K) {
+        if !self.dirty.insert(key.clone()) {
+            return;
+        }
+        self.adds += 1;
+        if self.processing.contains(&key) {
+            return;
+        }
+        self.queue.push_back(key);
+        self.wake_one();
+    }
+
+    fn wake_one(&mut self) {
+        if let Some(waker) = self.idle_workers.pop_front() {
+            waker.wake();
+        }
+    }
+}
+
+impl<K: Ord + Clone + 'static> Inner<K> {
+    /// Makes sure that a timer runs for the earliest waiting key.
+    fn arm(this: &Rc<Inner<K>>, state: &mut State<K>) {
+        let Some(((due, _), _)) = state.waiting.first_key_value() else { return };
+        let due = *due;
+        if let Some((armed, handle)) = &state.timer {
+            if *armed <= due {
+                return;
+            }
+            handle.abort();
+        }
+        let weak = Rc::downgrade(this);
+        let ctx = this.ctx.clone();
+        let handle = this.ctx.spawn("delayed queue", async move {
+            ctx.sleep_until(due).await;
+            Inner::fire(&weak);
+        });
+        state.timer = Some((due, handle));
+    }
+
+    fn fire(weak: &Weak<Inner<K>>) {
+        let Some(this) = weak.upgrade() else { return };
+        let now = this.ctx.now();
+        let mut state = this.state.borrow_mut();
+        state.timer = None;
+        while let Some(entry) = state.waiting.first_entry() {
+            if entry.key().0 > now {
+                break;
+            }
+            let key = entry.remove();
+            state.waiting_by_key.remove(&key);
+            state.add(key);
+        }
+        Inner::arm(&this, &mut state);
+    }
+}
