@@ -39,21 +39,9 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         }
     }
 
-    /// Forgets `key`.
-    pub fn remove(&mut self, key: &K) -> Option<V> {
-        let (used, value) = self.entries.remove(key)?;
-        self.order.remove(&used);
-        Some(value)
-    }
-
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }
 

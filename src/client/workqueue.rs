@@ -140,7 +140,7 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
 
     /// Puts a key in after the delay that its failures have earned.
     pub fn add_rate_limited(&self, key: K) {
-        let now = self.inner.ctx.now().nanos();
+        let now = self.inner.ctx.now().as_nanos();
         let delay = self.inner.state.borrow_mut().limiter.when(now, &key);
         self.add_after(key, delay);
     }
@@ -176,7 +176,9 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
                     Poll::Ready(Work { key, causes })
                 }
                 None => {
-                    state.idle_workers.push_back(cx.waker().clone());
+                    if !state.idle_workers.iter().any(|w| w.will_wake(cx.waker())) {
+                        state.idle_workers.push_back(cx.waker().clone());
+                    }
                     Poll::Pending
                 }
             }
@@ -270,5 +272,113 @@ impl<K: Ord + Clone + 'static> Inner<K> {
             state.add(key);
         }
         Inner::arm(&this, &mut state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::{Ip, Options, Sim};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Runs `program` in a process of its own until nothing is left to do.
+    fn run<F: Future<Output = ()> + 'static>(program: impl FnOnce(Ctx) -> F + 'static) {
+        let sim = Sim::new(Options::default());
+        let host = sim.add_host("a", Ip::new(10, 0, 0, 1));
+        let done = Rc::new(std::cell::Cell::new(false));
+        let mark = done.clone();
+        sim.start(host, "p", |ctx| async move {
+            program(ctx).await;
+            mark.set(true);
+        });
+        sim.run_for(Duration::from_secs(3600)).unwrap();
+        assert!(done.get(), "the program did not end");
+    }
+
+    #[test]
+    fn a_key_is_in_once_and_keeps_its_causes() {
+        run(|ctx| async move {
+            let q = WorkQueue::new(&ctx, "q");
+            q.add_caused("a", 1);
+            q.add_caused("b", 2);
+            q.add_caused("a", 3);
+            let work = q.get().await;
+            assert_eq!((work.key, work.causes.as_slice()), ("a", &[1, 3][..]));
+            assert_eq!(q.get().await.key, "b");
+            assert!(q.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_key_added_while_it_is_worked_on_comes_again() {
+        run(|ctx| async move {
+            let q = WorkQueue::new(&ctx, "q");
+            q.add("a");
+            let work = q.get().await;
+            q.add_caused("a", 7);
+            assert!(q.is_empty());
+            q.done(&work.key);
+            assert_eq!(q.get().await.causes.as_slice(), [7]);
+        });
+    }
+
+    #[test]
+    fn the_earliest_delay_of_a_key_wins() {
+        run(|ctx| async move {
+            let q = WorkQueue::new(&ctx, "q");
+            q.add_after("a", 50 * MS);
+            q.add_after("b", 20 * MS);
+            q.add_after("a", 10 * MS);
+            q.add_after("a", 30 * MS);
+            let mut seen = Vec::new();
+            for _ in 0..2 {
+                let work = q.get().await;
+                seen.push((work.key, ctx.now().as_nanos() / 1_000_000));
+                q.done(&work.key);
+            }
+            assert_eq!(seen, [("a", 10), ("b", 20)]);
+            assert!(ctx.timeout(1000 * MS, q.get()).await.is_err());
+        });
+    }
+
+    #[test]
+    fn failures_wait_longer_each_time() {
+        run(|ctx| async move {
+            let q = WorkQueue::new(&ctx, "q");
+            q.add_caused("a", 5);
+            let mut at = Vec::new();
+            for _ in 0..4 {
+                let work = q.get().await;
+                assert_eq!(work.causes.as_slice(), [5]);
+                at.push(ctx.now().as_nanos() / 1_000_000);
+                q.done(&work.key);
+                q.retry(work);
+            }
+            assert_eq!(at, [0, 5, 15, 35]);
+        });
+    }
+
+    #[test]
+    fn workers_share_the_keys() {
+        run(|ctx| async move {
+            let q: WorkQueue<u32> = WorkQueue::new(&ctx, "q");
+            let seen = Rc::new(RefCell::new(Vec::new()));
+            for _ in 0..3 {
+                let (q, seen, ctx2) = (q.clone(), seen.clone(), ctx.clone());
+                ctx.spawn("worker", async move {
+                    loop {
+                        let work = q.get().await;
+                        ctx2.sleep(10 * MS).await;
+                        seen.borrow_mut().push(work.key);
+                        q.done(&work.key);
+                    }
+                });
+            }
+            ctx.sleep(MS).await;
+            (0..6).for_each(|k| q.add(k));
+            ctx.sleep(25 * MS).await;
+            assert_eq!(*seen.borrow(), [0, 1, 2, 3, 4, 5]);
+        });
     }
 }
