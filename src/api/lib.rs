@@ -16,6 +16,7 @@ mod rev;
 pub mod scheme;
 pub mod selector;
 pub mod status;
+pub mod table;
 pub mod types;
 pub mod value;
 
