@@ -1,0 +1,290 @@
+//! Both languages: one table of texts. Kubernetes' own words stay as they are in both.
+
+/// The language of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lang {
+    /// English.
+    #[default]
+    En,
+    /// Korean.
+    Ko,
+}
+
+impl Lang {
+    /// The text in this language.
+    pub fn of(self, text: Text) -> &'static str {
+        match self {
+            Lang::En => text.en,
+            Lang::Ko => text.ko,
+        }
+    }
+
+    /// The language's code, as in `<html lang>`.
+    pub fn code(self) -> &'static str {
+        match self {
+            Lang::En => "en",
+            Lang::Ko => "ko",
+        }
+    }
+
+    /// From the browser's list: the first that the page speaks.
+    pub fn from_browser(languages: &[String]) -> Lang {
+        languages
+            .iter()
+            .find_map(|l| match l.get(..2)? {
+                "ko" => Some(Lang::Ko),
+                "en" => Some(Lang::En),
+                _ => None,
+            })
+            .unwrap_or_default()
+    }
+
+    /// `English` here, or the Korean.
+    pub fn pick<T>(self, en: T, ko: T) -> T {
+        match self {
+            Lang::En => en,
+            Lang::Ko => ko,
+        }
+    }
+}
+
+/// A text in both languages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text {
+    /// English.
+    pub en: &'static str,
+    /// Korean.
+    pub ko: &'static str,
+}
+
+macro_rules! texts {
+    ($($name:ident: $en:literal, $ko:literal;)*) => {
+        $(#[doc = $en] pub const $name: Text = Text { en: $en, ko: $ko };)*
+        #[cfg(test)]
+        const ALL: &[(&str, Text)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+texts! {
+    SIMULATED: "simulated", "시뮬레이션";
+    LANGUAGE: "Language", "언어";
+    THEME: "Theme", "테마";
+    THEME_AUTO: "as the system", "시스템 설정";
+    THEME_LIGHT: "light", "밝게";
+    THEME_DARK: "dark", "어둡게";
+    HELP: "Help", "도움말";
+    OPEN_LARGE: "Open", "크게 열기";
+    CLOSE: "Close", "닫기";
+    MENU: "Menu", "메뉴";
+    SKIP_LINK: "Skip to the cluster", "클러스터로 건너뛰기";
+
+    MANIFEST: "Manifest", "매니페스트";
+    TERMINAL: "Terminal", "터미널";
+    CLUSTER: "Cluster", "클러스터";
+    LOGS: "Logs", "로그";
+    MORE: "More", "더 보기";
+    PANELS: "Panels", "패널";
+    EXAMPLES: "Examples", "예제";
+    OPEN_FILE: "Open a file", "파일 열기";
+    DROP_HERE: "Drop the file to open it", "파일을 놓으면 열립니다";
+    APPLY: "Apply", "적용";
+    DIFF: "Diff", "Diff";
+    DELETE: "Delete", "삭제";
+    FIX: "Fix", "고치기";
+    EDITOR_LABEL: "Manifest, YAML", "매니페스트, YAML";
+    EDITOR_LEAVE: "Tab leaves the editor. Ctrl+] and Ctrl+[ indent.", "Tab은 편집기를 벗어납니다. Ctrl+]와 Ctrl+[로 들여씁니다.";
+    NO_DOCUMENT: "empty", "비어 있음";
+    CHECKING: "checking", "검사 중";
+    SENT: "sent", "보냄";
+    DIFF_NONE: "No difference: the cluster has exactly this.", "차이 없음: 클러스터에 이미 같은 내용이 있습니다.";
+    DIFF_TITLE: "What Apply would change", "적용하면 바뀌는 내용";
+    ANSWER_TITLE: "kubectl's answer", "kubectl의 답";
+
+    TRIP_TITLE: "What became of it", "적용한 뒤 일어난 일";
+    TRIP_EMPTY: "Apply the manifest and watch what each component does with it.", "매니페스트를 적용하고, 구성 요소들이 이어서 하는 일을 지켜보세요.";
+    STORY_REPLAY: "Tell the next change as a story", "다음 변경을 이야기로 보기";
+    STORY: "Story", "이야기";
+    STORY_NEXT: "Next", "다음";
+    STORY_SKIP: "Skip", "건너뛰기";
+    STORY_CREEP: "on to the next step …", "다음 단계로 가는 중 …";
+
+    FAULTS: "Faults", "장애";
+    FAULTS_NONE: "No fault stands.", "진행 중인 장애가 없습니다.";
+    FAULTS_RESTORE: "End all faults", "장애 모두 끝내기";
+    FAULTS_HINT: "Every card on the map has its own faults behind its bolt. Each is a terminal command too.", "지도의 카드마다 번개 단추에 그 자리의 장애가 있습니다. 모두 터미널 명령이기도 합니다.";
+    LEGEND: "Legend", "범례";
+    LEGEND_TITLE: "States of a pod", "Pod의 상태";
+    WALL_NOTE: "only the API server reads and writes etcd", "etcd를 읽고 쓰는 것은 API 서버뿐";
+    LOAD_BALANCER: "load balancer", "로드 밸런서";
+    BOOTING: "booting", "부팅 중";
+    NOT_SERVING: "not serving", "응답 없음";
+    AUTHN: "authentication", "인증";
+    AUTHZ: "authorization", "인가";
+    ADMIT: "admission", "어드미션";
+    VALID: "validation", "검증";
+    AUTHN_SHORT: "authn", "인증";
+    AUTHZ_SHORT: "authz", "인가";
+    ADMIT_SHORT: "admit", "어드미션";
+    VALID_SHORT: "valid", "검증";
+    CONTROLLERS: "Controllers", "컨트롤러";
+    SCHEDULER: "Scheduler", "스케줄러";
+    NO_LEADER: "no leader", "리더 없음";
+    STANDBY: "standby", "대기";
+    STOPPED: "stopped", "정지";
+    STARTING: "starting", "시작 중";
+    CUT_OFF: "cut off", "끊김";
+    POWERED_OFF: "powered off", "전원 꺼짐";
+    CORDONED: "cordoned", "스케줄 제외";
+    PULLING: "Pulling", "이미지 받는 중";
+    ASSUMED: "Assumed", "예약됨";
+    NO_REPORT: "no report", "보고 없음";
+    RUNNING: "Running", "실행 중";
+    TERMINATING: "Terminating", "종료 중";
+    PENDING_PODS: "Pods without a node", "노드가 없는 Pod";
+    LAST_HEARTBEAT: "last heartbeat", "마지막 heartbeat";
+    BINDING: "Binding", "바인딩";
+    LAST_BOUND: "Last bound", "마지막 바인딩";
+    SCHEDULING: "Scheduling", "스케줄링";
+    UNSCHEDULABLE: "Unschedulable", "배치 불가";
+    NOTHING_TO_PLACE: "Nothing to place", "배정할 Pod 없음";
+
+    DOCK: "Logs and events", "로그와 이벤트";
+    CONTROLLER_LOGS: "Controller logs", "컨트롤러 로그";
+    EVENTS: "Events", "이벤트";
+    REQUESTS: "Requests", "요청";
+    TIMELINE: "Timeline", "타임라인";
+    ALL_COMPONENTS: "All components", "모든 구성 요소";
+    COMPONENT: "Component", "구성 요소";
+    SEVERITY: "Severity", "심각도";
+    LEVEL_ALL: "Everything", "모두";
+    LEVEL_INFO: "Info and up", "Info 이상";
+    LEVEL_WARNING: "Warning and up", "Warning 이상";
+    LEVEL_ERROR: "Errors", "오류만";
+    FILTER: "Object or word", "오브젝트나 단어";
+    FOLLOW: "Follow", "따라가기";
+    NO_LOGS: "No line matches.", "맞는 줄이 없습니다.";
+    NO_EVENTS: "No events.", "이벤트가 없습니다.";
+    NO_REQUESTS: "No requests yet.", "아직 요청이 없습니다.";
+    COPY_LINE: "Copy the line as klog writes it", "klog 형식 그대로 복사";
+
+    TIME: "Time", "시간";
+    PLAY: "Play", "재생";
+    PAUSE: "Pause", "멈춤";
+    STEP: "Step to the next event", "다음 사건까지 한 걸음";
+    SPEED: "Speed", "속도";
+    NEXT_TIMER: "Next timer", "다음 타이머";
+    NO_TIMER: "none", "없음";
+    JUMP: "Jump to it", "그때로 건너뛰기";
+    SETTLE: "Run until settled", "안정될 때까지";
+    SETTLED: "settled", "안정됨";
+    HURRYING: "running …", "달리는 중 …";
+    BEHIND: "This machine can't keep up with the speed.", "이 기기가 속도를 따라가지 못합니다.";
+    RUN_SO_FAR: "The run so far", "지금까지의 실행";
+
+    INSPECTOR: "Inspector", "인스펙터";
+    TAB_WHY: "Why", "왜";
+    TAB_SUMMARY: "Summary", "요약";
+    TAB_DESCRIBE: "Describe", "Describe";
+    TAB_YAML: "YAML", "YAML";
+    TAB_EVENTS: "Events", "이벤트";
+    TAB_LOGS: "Logs", "로그";
+    FOR: "for", "경과";
+    GONE: "deleted", "삭제됨";
+    HOW_IT_CAME: "How it came to be", "여기까지 온 경위";
+    WHY_NO_NODE: "Why no node fits", "맞는 노드가 없는 이유";
+    HOW_CHOSEN: "How its node was chosen", "노드가 정해진 과정";
+    FILTER_ORDER: "filter plugins, in order", "필터 플러그인, 순서대로";
+    SCORE_NOTE: "score x weight", "점수 x 가중치";
+    TOTAL: "total", "합계";
+    LET_IN: "What would let it in", "무엇이 바뀌면 들어가나";
+    LOOP_QUEUE: "Queue", "대기열";
+    LOOP_EMPTY: "empty", "비어 있음";
+    LOOP_RUNS: "Last runs", "최근 실행";
+    LOOP_RETRY: "Waiting to be tried again", "다시 시도를 기다림";
+    CONDITIONS: "Conditions", "조건";
+    TIMERS: "Timers against it", "걸려 있는 타이머";
+    TAINTS: "Taints", "Taint";
+    ALLOCATED: "Requested of what can be allocated", "할당 가능량 대비 요청";
+    MANAGED_FIELDS: "managedFields", "managedFields";
+    NO_LOG_YET: "Nothing was written yet.", "아직 출력이 없습니다.";
+    NOTHING_KNOWN: "Nothing is known about it yet.", "아직 알려진 것이 없습니다.";
+    LOADING: "loading …", "불러오는 중 …";
+    YOU: "You", "당신";
+    RUN_COMMAND: "Run in the terminal", "터미널에서 실행";
+
+    PROMPT: "Command", "명령";
+    TERMINAL_LOG: "Terminal output", "터미널 출력";
+    COMPLETIONS: "Completions", "자동 완성";
+    TAKE: "take", "넣기";
+    CHOOSE: "choose", "고르기";
+    TERMINAL_HINT: "kubectl, a small shell, and cluster for faults. Tab completes; Esc then Tab leaves.", "kubectl과 작은 셸, 장애를 다루는 cluster 명령이 있습니다. Tab은 자동 완성, Esc 다음 Tab은 벗어나기입니다.";
+    READONLY: "read only", "읽기 전용";
+
+    CRASH_TITLE: "The simulated world stopped", "시뮬레이션이 멈췄습니다";
+    CRASH_TEXT: "Something went wrong inside the simulation. That is a mistake in Tabernetes, not in what you did. The page is fine; restart builds a fresh cluster with the same settings.", "시뮬레이션 안에서 문제가 생겼습니다. 당신의 조작이 아니라 Tabernetes의 잘못입니다. 페이지는 그대로이며, 다시 시작하면 같은 설정으로 새 클러스터를 만듭니다.";
+    CRASH_REPORT: "Report", "보고서";
+    CRASH_COPY: "Copy the report", "보고서 복사";
+    CRASH_COPIED: "Copied", "복사됨";
+    RESTART: "Restart", "다시 시작";
+    LOAD_TITLE: "The simulation could not be loaded", "시뮬레이션을 불러오지 못했습니다";
+    LOAD_TEXT: "Your browser may lack WebAssembly or module workers, or a file did not arrive. Reload the page, or try a current browser.", "브라우저에 WebAssembly나 모듈 워커가 없거나 파일이 도착하지 않았을 수 있습니다. 페이지를 새로 고치거나 최신 브라우저로 열어 보세요.";
+    START: "Start the cluster", "클러스터 시작";
+    START_TEXT: "Kubernetes' control plane, simulated in this page. Nothing leaves your browser.", "Kubernetes의 컨트롤 플레인을 이 페이지 안에서 시뮬레이션합니다. 아무것도 브라우저 밖으로 나가지 않습니다.";
+    DISMISS: "Dismiss", "닫기";
+    HIDDEN_PAUSED: "Paused while the page was hidden", "페이지가 가려진 동안 멈췄습니다";
+
+    DIFFERENCES_TITLE: "Simulated, Kubernetes v1.37", "시뮬레이션, Kubernetes v1.37";
+    DIFFERENCES_INTRO: "Tabernetes runs Kubernetes' algorithms and API in your browser, with no real machines under them. What differs from a real v1.37 cluster:", "Tabernetes는 실제 기계 없이 Kubernetes의 알고리즘과 API를 브라우저에서 실행합니다. 실제 v1.37 클러스터와 다른 점은 이렇습니다.";
+    HELP_TITLE: "Help", "도움말";
+}
+
+/// The list behind the badge.
+pub const DIFFERENCES: &[Text] = &[
+    Text {
+        en: "Machines, network, disks and time are simulated. Durations are Kubernetes' own; the clock is what you speed up.",
+        ko: "기계, 네트워크, 디스크, 시간은 시뮬레이션입니다. 시간 간격은 Kubernetes 그대로이고, 빨라지는 것은 시계입니다.",
+    },
+    Text {
+        en: "Containers don't run programs: images from a table behave like the real ones (start time, ports, logs), and sh -c runs in a small shell.",
+        ko: "컨테이너는 프로그램을 실행하지 않습니다. 표에 있는 이미지가 실제처럼 동작하고(시작 시간, 포트, 로그), sh -c는 작은 셸에서 돕니다.",
+    },
+    Text {
+        en: "Randomness comes from one seed: the same seed and the same inputs give the same history, generated names included.",
+        ko: "무작위 값은 시드 하나에서 나옵니다. 시드와 입력이 같으면 생성된 이름까지 같은 역사가 됩니다.",
+    },
+    Text {
+        en: "Every kind of v1.37 can be stored, listed and watched; the controllers built so far are those of the map's table.",
+        ko: "v1.37의 모든 종류를 저장, 조회, 감시할 수 있습니다. 지금까지 만든 컨트롤러는 지도의 표에 있는 것들입니다.",
+    },
+    Text {
+        en: "The terminal is kubectl and a small POSIX-like shell with its common tools, not a full Linux machine.",
+        ko: "터미널은 kubectl과 흔한 도구를 갖춘 작은 POSIX 셸이며, 온전한 리눅스 기계는 아닙니다.",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_there_in_both_languages() {
+        let differences: Vec<(&str, Text)> = DIFFERENCES.iter().map(|t| ("difference", *t)).collect();
+        for (name, text) in ALL.iter().chain(&differences) {
+            for word in [text.en, text.ko] {
+                assert!(!word.trim().is_empty() && word.trim() == word, "{name}: {word:?}");
+            }
+            // A text with several English words that has no Hangul was forgotten.
+            let hangul = text.ko.chars().any(|c| ('가'..='힣').contains(&c));
+            assert!(hangul || !text.en.contains(' '), "{name} is not translated: {}", text.ko);
+        }
+    }
+
+    #[test]
+    fn the_browser_chooses() {
+        let list = |l: &[&str]| l.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        assert_eq!(Lang::from_browser(&list(&["ko-KR", "en"])), Lang::Ko);
+        assert_eq!(Lang::from_browser(&list(&["fr", "ko"])), Lang::Ko);
+        assert_eq!(Lang::from_browser(&list(&["fr"])), Lang::En);
+        assert_eq!(Lang::from_browser(&[]), Lang::En);
+    }
+}

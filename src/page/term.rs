@@ -1,0 +1,632 @@
+//! The terminal's state: what was printed, the line being typed, history, completion, and the queue of pasted lines.
+
+use std::collections::VecDeque;
+use view::{Completions, Stream, ToWorld};
+
+/// Lines kept for scrolling back.
+pub const MAX_LINES: usize = 3000;
+/// Commands kept in the history.
+pub const MAX_HISTORY: usize = 500;
+/// Lines of a paste that may wait; what is beyond is refused with a note.
+pub const MAX_QUEUE: usize = 500;
+/// Characters of one printed line; the rest is cut off with a mark, so that no line can freeze the page.
+pub const MAX_WIDTH: usize = 4000;
+
+/// A printed line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Rises; the key of its element.
+    pub number: u64,
+    /// What it is.
+    pub kind: LineKind,
+    /// The text without its newline.
+    pub text: String,
+}
+
+/// Kinds of printed lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineKind {
+    /// A command after `$ `.
+    Command,
+    /// A further line of a command after `> `.
+    More,
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+    /// The page's own: `[exit 1]`, `^C`.
+    Note,
+}
+
+/// What is offered at the cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Popup {
+    /// Where a candidate goes in.
+    pub from: usize,
+    /// The candidates.
+    pub candidates: Vec<view::Candidate>,
+    /// The one that is chosen.
+    pub chosen: usize,
+}
+
+/// The terminal.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Terminal {
+    lines: VecDeque<Line>,
+    printed: u64,
+    /// The last printed line is still open (no newline came yet), and of which kind.
+    open: Option<LineKind>,
+    running: Option<Running>,
+    partial: String,
+    queue: VecDeque<String>,
+    history: Vec<String>,
+    at_history: Option<usize>,
+    draft: String,
+    /// The line being typed.
+    pub line: String,
+    /// Byte offset of the cursor in it.
+    pub cursor: usize,
+    next_id: u32,
+    asked: u32,
+    /// The completions on offer.
+    pub popup: Option<Popup>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Running {
+    id: u32,
+    text: String,
+}
+
+impl Terminal {
+    /// What was printed, oldest first.
+    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter()
+    }
+
+    /// A command runs.
+    pub fn busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// What stands before the line: `$ `, `> ` for a further line, nothing while a command runs.
+    pub fn prompt(&self) -> &'static str {
+        if self.running.is_some() {
+            ""
+        } else if self.partial.is_empty() {
+            "$ "
+        } else {
+            "> "
+        }
+    }
+
+    /// The reader typed: the line is now this.
+    pub fn edit(&mut self, line: String, cursor: usize) {
+        self.cursor = floor(&line, cursor);
+        self.line = line;
+        self.popup = None;
+        self.asked = 0;
+    }
+
+    /// Enter.
+    pub fn submit(&mut self) -> Vec<ToWorld> {
+        let line = std::mem::take(&mut self.line);
+        self.cursor = 0;
+        self.popup = None;
+        self.at_history = None;
+        if let Some(running) = &self.running {
+            if reads_input(&running.text) {
+                let id = running.id;
+                self.print(LineKind::Out, &format!("{line}\n"));
+                return vec![ToWorld::Stdin { id, text: format!("{line}\n") }];
+            }
+            self.enqueue(line);
+            return Vec::new();
+        }
+        self.enter(line)
+    }
+
+    /// A command from elsewhere on the page (a fault's line, a remedy): as if typed.
+    pub fn run(&mut self, line: &str) -> Vec<ToWorld> {
+        if self.running.is_some() || !self.partial.is_empty() {
+            self.enqueue(line.to_string());
+            return Vec::new();
+        }
+        self.enter(line.to_string())
+    }
+
+    /// A paste at the cursor. Every full line is run in turn; what follows the last newline stays to be edited.
+    pub fn paste(&mut self, text: &str) -> Vec<ToWorld> {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let cursor = floor(&self.line, self.cursor);
+        let mut whole = self.line[..cursor].to_string();
+        whole.push_str(&text);
+        let rest = self.line[cursor..].to_string();
+        let mut lines: Vec<String> = whole.split('\n').map(str::to_string).collect();
+        let last = lines.pop().unwrap_or_default();
+        self.cursor = last.len();
+        self.line = last + &rest;
+        self.popup = None;
+        for line in lines {
+            self.enqueue(line);
+        }
+        self.pump()
+    }
+
+    /// Ctrl+C.
+    pub fn interrupt(&mut self) -> Option<ToWorld> {
+        self.popup = None;
+        self.queue.clear();
+        if let Some(running) = &self.running {
+            let id = running.id;
+            self.print(LineKind::Note, "^C\n");
+            return Some(ToWorld::Interrupt { id });
+        }
+        let line = std::mem::take(&mut self.line);
+        let kind = if self.partial.is_empty() { LineKind::Command } else { LineKind::More };
+        self.print(kind, &format!("{line}^C\n"));
+        self.cursor = 0;
+        self.partial.clear();
+        None
+    }
+
+    /// Ctrl+L.
+    pub fn clear(&mut self) {
+        self.lines.clear();
+        self.open = None;
+    }
+
+    /// Ctrl+D on an empty line: end of input for the running command.
+    pub fn end_of_input(&mut self) -> Option<ToWorld> {
+        let running = self.running.as_ref().filter(|_| self.line.is_empty())?;
+        Some(ToWorld::Stdin { id: running.id, text: String::new() })
+    }
+
+    /// Up.
+    pub fn older(&mut self) {
+        let at = match self.at_history {
+            None if self.history.is_empty() => return,
+            None => {
+                self.draft = self.line.clone();
+                self.history.len() - 1
+            }
+            Some(at) => at.saturating_sub(1),
+        };
+        self.show_history(Some(at));
+    }
+
+    /// Down.
+    pub fn newer(&mut self) {
+        let Some(at) = self.at_history else { return };
+        self.show_history((at + 1 < self.history.len()).then_some(at + 1));
+    }
+
+    fn show_history(&mut self, at: Option<usize>) {
+        self.at_history = at;
+        self.line = match at {
+            Some(at) => self.history.get(at).cloned().unwrap_or_default(),
+            None => std::mem::take(&mut self.draft),
+        };
+        self.cursor = self.line.len();
+        self.popup = None;
+    }
+
+    /// Tab: ask the world, or take what is chosen.
+    pub fn tab(&mut self) -> Option<ToWorld> {
+        if self.popup.is_some() {
+            self.take();
+            return None;
+        }
+        if self.running.is_some() {
+            return None;
+        }
+        self.next_id = self.next_id.wrapping_add(1);
+        self.asked = self.next_id;
+        Some(ToWorld::Complete { id: self.asked, line: self.line.clone(), cursor: self.cursor as u32 })
+    }
+
+    /// The world's answer: one candidate goes in at once, several are offered after their common beginning.
+    pub fn completions(&mut self, answer: Completions) {
+        if answer.id != self.asked || self.asked == 0 {
+            return;
+        }
+        self.asked = 0;
+        let from = floor(&self.line, (answer.from as usize).min(self.cursor));
+        let mut popup = Popup { from, candidates: answer.candidates, chosen: 0 };
+        match popup.candidates.len() {
+            0 => {}
+            1 => {
+                self.popup = Some(popup);
+                self.take();
+            }
+            _ => {
+                let common = common_start(&popup.candidates);
+                if common.len() > self.cursor - from && common.starts_with(&self.line[from..self.cursor]) {
+                    self.replace(from, &common);
+                }
+                popup.from = from;
+                self.popup = Some(popup);
+            }
+        }
+    }
+
+    /// Moves the choice among what is offered.
+    pub fn choose(&mut self, down: bool) {
+        if let Some(popup) = &mut self.popup {
+            let n = popup.candidates.len().max(1);
+            popup.chosen = if down { (popup.chosen + 1) % n } else { (popup.chosen + n - 1) % n };
+        }
+    }
+
+    /// Takes the candidate with this number.
+    pub fn take_nth(&mut self, n: usize) {
+        if let Some(popup) = &mut self.popup {
+            popup.chosen = n;
+        }
+        self.take();
+    }
+
+    /// Takes the chosen candidate.
+    pub fn take(&mut self) {
+        let Some(popup) = self.popup.take() else { return };
+        let Some(candidate) = popup.candidates.get(popup.chosen) else { return };
+        let mut text = candidate.text.clone();
+        if candidate.closed && !self.line[floor(&self.line, self.cursor)..].starts_with(' ') {
+            text.push(' ');
+        }
+        self.replace(popup.from, &text);
+    }
+
+    /// What the chosen candidate would add after the cursor.
+    pub fn ghost(&self) -> &str {
+        let Some(popup) = &self.popup else { return "" };
+        let Some(candidate) = popup.candidates.get(popup.chosen) else { return "" };
+        if self.cursor != self.line.len() {
+            return "";
+        }
+        let typed = self.line.get(popup.from..self.cursor).unwrap_or("");
+        candidate.text.strip_prefix(typed).unwrap_or("")
+    }
+
+    fn replace(&mut self, from: usize, text: &str) {
+        let cursor = floor(&self.line, self.cursor);
+        let from = floor(&self.line, from.min(cursor));
+        self.line.replace_range(from..cursor, text);
+        self.cursor = from + text.len();
+    }
+
+    /// A chunk of output.
+    pub fn output(&mut self, stream: Stream, text: &str) {
+        let kind = match stream {
+            Stream::Out => LineKind::Out,
+            Stream::Err => LineKind::Err,
+        };
+        self.print(kind, text);
+    }
+
+    /// The command ended.
+    pub fn exit(&mut self, id: u32, code: u8) -> Vec<ToWorld> {
+        if self.running.as_ref().is_none_or(|r| r.id != id) {
+            return Vec::new();
+        }
+        self.running = None;
+        self.open = None;
+        if code != 0 {
+            self.print(LineKind::Note, &format!("[exit {code}]\n"));
+        }
+        self.pump()
+    }
+
+    /// The command needs more lines.
+    pub fn incomplete(&mut self, id: u32) -> Vec<ToWorld> {
+        match self.running.take_if(|r| r.id == id) {
+            Some(running) => self.partial = running.text,
+            None => return Vec::new(),
+        }
+        self.pump()
+    }
+
+    /// The world is gone: nothing runs any more.
+    pub fn reset(&mut self) {
+        self.running = None;
+        self.partial.clear();
+        self.queue.clear();
+        self.popup = None;
+        self.open = None;
+    }
+
+    /// Whether output for this command belongs here.
+    pub fn is_running(&self, id: u32) -> bool {
+        self.running.as_ref().is_some_and(|r| r.id == id)
+    }
+
+    fn enqueue(&mut self, line: String) {
+        if self.queue.len() < MAX_QUEUE {
+            self.queue.push_back(line);
+        } else if self.queue.len() == MAX_QUEUE {
+            self.print(LineKind::Note, &format!("[more than {MAX_QUEUE} lines wait: the rest was left out]\n"));
+        }
+    }
+
+    /// Runs lines that wait until one is under way.
+    fn pump(&mut self) -> Vec<ToWorld> {
+        let mut out = Vec::new();
+        while self.running.is_none() {
+            let Some(line) = self.queue.pop_front() else { break };
+            out.extend(self.enter(line));
+        }
+        out
+    }
+
+    fn enter(&mut self, line: String) -> Vec<ToWorld> {
+        let kind = if self.partial.is_empty() { LineKind::Command } else { LineKind::More };
+        if kind == LineKind::Command && line.trim() == "clear" {
+            self.remember(&line);
+            self.clear();
+            return self.pump();
+        }
+        self.print(kind, &format!("{line}\n"));
+        if kind == LineKind::Command && line.trim().is_empty() {
+            return self.pump();
+        }
+        if kind == LineKind::Command {
+            self.remember(&line);
+        }
+        let mut text = std::mem::take(&mut self.partial);
+        text.push_str(&line);
+        text.push('\n');
+        self.next_id = self.next_id.wrapping_add(1);
+        self.running = Some(Running { id: self.next_id, text: text.clone() });
+        vec![ToWorld::Command { id: self.next_id, text }]
+    }
+
+    fn remember(&mut self, line: &str) {
+        let line = line.trim();
+        if self.history.last().is_some_and(|l| l == line) {
+            return;
+        }
+        if self.history.len() >= MAX_HISTORY {
+            self.history.remove(0);
+        }
+        self.history.push(line.to_string());
+    }
+
+    fn print(&mut self, kind: LineKind, text: &str) {
+        for (i, part) in text.split('\n').enumerate() {
+            if i > 0 {
+                self.open = None;
+            }
+            if part.is_empty() && i > 0 && text.split('\n').nth(i + 1).is_none() {
+                break; // the text ended with a newline
+            }
+            match (self.open == Some(kind), self.lines.back_mut()) {
+                (true, Some(line)) => push_bounded(&mut line.text, part),
+                _ => {
+                    self.printed += 1;
+                    let mut line = Line { number: self.printed, kind, text: String::new() };
+                    push_bounded(&mut line.text, part);
+                    self.lines.push_back(line);
+                    if self.lines.len() > MAX_LINES {
+                        self.lines.pop_front();
+                    }
+                }
+            }
+            self.open = Some(kind);
+        }
+    }
+}
+
+fn push_bounded(line: &mut String, part: &str) {
+    let room = MAX_WIDTH.saturating_sub(line.len());
+    if part.len() <= room {
+        line.push_str(part);
+    } else if room > 0 {
+        line.push_str(&part[..floor(part, room)]);
+        line.push('…');
+        while line.len() < MAX_WIDTH {
+            line.push(' ');
+        }
+    }
+}
+
+/// The next border of a character at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Whether a running command reads what is typed; if not, typed lines are the next commands, as in a real terminal
+/// where the shell reads them afterwards.
+fn reads_input(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let interactive =
+        |w: &str| w == "--stdin" || (w.starts_with('-') && !w.starts_with("--") && w.contains('i') && w.len() <= 3);
+    match words.first().copied() {
+        Some("kubectl") => {
+            let verb = words.get(1).copied().unwrap_or("");
+            (matches!(verb, "exec" | "run" | "attach" | "debug") && words.iter().any(|w| interactive(w)))
+                || (!text.contains('|') && !text.contains('<') && words.windows(2).any(|w| w == ["-f", "-"]))
+        }
+        Some("ssh" | "read") => true,
+        Some("cat") => words.len() == 1,
+        _ => false,
+    }
+}
+
+fn common_start(candidates: &[view::Candidate]) -> String {
+    let mut common: &str = candidates.first().map_or("", |c| &c.text);
+    for candidate in candidates {
+        let same = common
+            .char_indices()
+            .zip(candidate.text.chars())
+            .find(|((_, a), b)| a != b)
+            .map_or(common.len().min(candidate.text.len()), |((i, _), _)| i);
+        common = &common[..floor(common, same)];
+    }
+    common.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use view::Candidate;
+
+    fn shown(t: &Terminal) -> Vec<String> {
+        t.lines()
+            .map(|l| {
+                let mark = match l.kind {
+                    LineKind::Command => "$ ",
+                    LineKind::More => "> ",
+                    LineKind::Err => "! ",
+                    LineKind::Note => "# ",
+                    LineKind::Out => "",
+                };
+                format!("{mark}{}", l.text)
+            })
+            .collect()
+    }
+
+    fn typed(t: &mut Terminal, line: &str) -> Vec<ToWorld> {
+        t.edit(line.into(), line.len());
+        t.submit()
+    }
+
+    #[test]
+    fn a_command_and_its_output() {
+        let mut t = Terminal::default();
+        assert_eq!(
+            typed(&mut t, "kubectl get pods"),
+            vec![ToWorld::Command { id: 1, text: "kubectl get pods\n".into() }]
+        );
+        t.output(Stream::Out, "NAME   RE");
+        t.output(Stream::Out, "ADY\nweb-1  1/1\n");
+        t.output(Stream::Err, "oh\n");
+        t.exit(1, 1);
+        assert_eq!(shown(&t), ["$ kubectl get pods", "NAME   READY", "web-1  1/1", "! oh", "# [exit 1]"]);
+        assert!(!t.busy());
+    }
+
+    #[test]
+    fn empty_lines_of_output_stay() {
+        let mut t = Terminal::default();
+        typed(&mut t, "x");
+        t.output(Stream::Out, "a\n\nb\n");
+        assert_eq!(shown(&t), ["$ x", "a", "", "b"]);
+    }
+
+    #[test]
+    fn a_pasted_here_document_goes_line_by_line() {
+        let mut t = Terminal::default();
+        let sent = t.paste("cat <<E > f\na: 1\nE\nkubectl apply -f f\necho hal");
+        assert_eq!(sent, vec![ToWorld::Command { id: 1, text: "cat <<E > f\n".into() }]);
+        let sent = t.incomplete(1);
+        assert_eq!(sent, vec![ToWorld::Command { id: 2, text: "cat <<E > f\na: 1\n".into() }]);
+        assert_eq!(t.incomplete(2), vec![ToWorld::Command { id: 3, text: "cat <<E > f\na: 1\nE\n".into() }]);
+        assert_eq!(t.exit(3, 0), vec![ToWorld::Command { id: 4, text: "kubectl apply -f f\n".into() }]);
+        assert_eq!(shown(&t), ["$ cat <<E > f", "> a: 1", "> E", "$ kubectl apply -f f"]);
+        assert_eq!(t.line, "echo hal");
+    }
+
+    #[test]
+    fn interrupting_ends_the_paste_too() {
+        let mut t = Terminal::default();
+        t.paste("sleep 100\necho never\n");
+        assert_eq!(t.interrupt(), Some(ToWorld::Interrupt { id: 1 }));
+        assert_eq!(t.exit(1, 130), vec![]);
+        assert_eq!(shown(&t), ["$ sleep 100", "# ^C", "# [exit 130]"]);
+        t.edit("half".into(), 4);
+        assert_eq!(t.interrupt(), None);
+        assert_eq!(t.line, "");
+    }
+
+    #[test]
+    fn history_keeps_the_draft() {
+        let mut t = Terminal::default();
+        for line in ["one", "two", "two"] {
+            typed(&mut t, line);
+            t.exit(t.next_id, 0);
+        }
+        t.edit("dra".into(), 3);
+        t.older();
+        assert_eq!(t.line, "two");
+        t.older();
+        t.older();
+        assert_eq!(t.line, "one");
+        t.newer();
+        t.newer();
+        assert_eq!(t.line, "dra");
+    }
+
+    fn candidate(text: &str) -> Candidate {
+        Candidate { text: text.into(), description: String::new(), closed: true }
+    }
+
+    #[test]
+    fn one_completion_goes_in_and_several_are_offered() {
+        let mut t = Terminal::default();
+        t.edit("kubectl roll".into(), 12);
+        assert_eq!(t.tab(), Some(ToWorld::Complete { id: 1, line: "kubectl roll".into(), cursor: 12 }));
+        t.completions(Completions { id: 1, from: 8, candidates: vec![candidate("rollout")] });
+        assert_eq!((t.line.as_str(), t.cursor, t.popup.is_none()), ("kubectl rollout ", 16, true));
+        t.tab();
+        let several = vec![candidate("history"), candidate("status"), candidate("undo")];
+        t.completions(Completions { id: 2, from: 16, candidates: several });
+        t.choose(false);
+        assert_eq!(t.ghost(), "undo");
+        t.tab();
+        assert_eq!(t.line, "kubectl rollout undo ");
+    }
+
+    #[test]
+    fn a_common_beginning_goes_in_and_late_answers_are_dropped() {
+        let mut t = Terminal::default();
+        t.edit("kubectl get pod w".into(), 17);
+        t.tab();
+        t.completions(Completions { id: 1, from: 16, candidates: vec![candidate("web-1"), candidate("web-2")] });
+        assert_eq!(t.line, "kubectl get pod web-");
+        t.edit("ls".into(), 2);
+        t.completions(Completions { id: 1, from: 0, candidates: vec![candidate("x")] });
+        assert_eq!(t.line, "ls");
+    }
+
+    #[test]
+    fn cursors_inside_characters_are_harmless() {
+        let mut t = Terminal::default();
+        t.edit("가나".into(), 4);
+        assert_eq!(t.cursor, 3);
+        t.paste("다\n");
+        assert_eq!(t.line, "나");
+        t.edit("한".into(), 3);
+        t.tab();
+        t.completions(Completions { id: 3, from: 1, candidates: vec![candidate("글"), candidate("국")] });
+        t.take_nth(7);
+        assert_eq!(t.line, "한");
+    }
+
+    #[test]
+    fn typed_lines_go_to_a_command_that_reads() {
+        let mut t = Terminal::default();
+        typed(&mut t, "kubectl exec -it web-1 -- sh");
+        assert_eq!(typed(&mut t, "ls"), vec![ToWorld::Stdin { id: 1, text: "ls\n".into() }]);
+        t.exit(1, 0);
+        typed(&mut t, "sleep 5");
+        assert_eq!(typed(&mut t, "echo next"), vec![]);
+        assert_eq!(t.exit(2, 0), vec![ToWorld::Command { id: 3, text: "echo next\n".into() }]);
+    }
+
+    #[test]
+    fn nothing_grows_without_bound() {
+        let mut t = Terminal::default();
+        typed(&mut t, "yes");
+        for _ in 0..MAX_LINES + 10 {
+            t.output(Stream::Out, "y\n");
+        }
+        assert_eq!(t.lines().count(), MAX_LINES);
+        t.output(Stream::Out, &"x".repeat(MAX_WIDTH * 3));
+        t.output(Stream::Out, &"가".repeat(MAX_WIDTH));
+        assert!(t.lines().last().unwrap().text.len() <= MAX_WIDTH + 8);
+    }
+}
