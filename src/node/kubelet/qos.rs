@@ -1,0 +1,139 @@
+//! Quality of service and what a pod asks for (pkg/apis/core/v1/helper/qos, component-helpers/resource).
+
+use super::restart::is_sidecar;
+use api::core_v1::{Container, PodSpec, ResourceRequirements};
+use api::{Map, Ptr, Quantity, Str};
+
+/// `Guaranteed`
+pub const GUARANTEED: &str = "Guaranteed";
+/// `Burstable`
+pub const BURSTABLE: &str = "Burstable";
+/// `BestEffort`
+pub const BEST_EFFORT: &str = "BestEffort";
+
+fn positive<'a>(list: &'a Map<Quantity>, name: &str) -> Option<&'a Quantity> {
+    list.get(name).filter(|q| q.milli_value() > 0)
+}
+
+/// The class of a pod. Resources at the level of the pod, if it has any, decide instead of its containers'.
+pub fn class(spec: &PodSpec) -> &'static str {
+    if let Some(own) = spec.resources.get().filter(|r| !r.requests.is_empty() || !r.limits.is_empty()) {
+        return of(&[own]);
+    }
+    let all: Vec<&ResourceRequirements> =
+        spec.containers.iter().chain(spec.init_containers.iter()).map(|c| &c.resources).collect();
+    of(&all)
+}
+
+fn of(all: &[&ResourceRequirements]) -> &'static str {
+    let mut any = false;
+    let mut guaranteed = true;
+    for resources in all {
+        for name in ["cpu", "memory"] {
+            let (request, limit) = (positive(&resources.requests, name), positive(&resources.limits, name));
+            any |= request.is_some() || limit.is_some();
+            guaranteed &= match (request, limit) {
+                (Some(r), Some(l)) => r == l,
+                (None, Some(_)) => !resources.requests.contains_key(name),
+                _ => false,
+            };
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => BEST_EFFORT,
+        (true, true) => GUARANTEED,
+        (true, false) => BURSTABLE,
+    }
+}
+
+fn add(into: &mut Map<Quantity>, more: &Map<Quantity>) {
+    for (name, quantity) in more {
+        match into.get_mut(name) {
+            Some(sum) => sum.add(quantity),
+            None => {
+                into.insert(name.clone(), quantity.clone());
+            }
+        }
+    }
+}
+
+fn raise(into: &mut Map<Quantity>, other: &Map<Quantity>) {
+    for (name, quantity) in other {
+        match into.get_mut(name) {
+            Some(most) if *most < *quantity => *most = quantity.clone(),
+            Some(_) => {}
+            None => {
+                into.insert(name.clone(), quantity.clone());
+            }
+        }
+    }
+}
+
+/// What a pod requests in all: the regular containers and sidecars together, or an init container with the sidecars
+/// before it, whichever is more; the overhead on top. Empty (nil) if it requests nothing.
+pub fn pod_requests(spec: &PodSpec) -> Map<Quantity> {
+    let mut sum: Map<Quantity> = Map::default();
+    for container in spec.containers.iter() {
+        add(&mut sum, &container.resources.requests);
+    }
+    let mut sidecars: Map<Quantity> = Map::default();
+    let mut init_most: Map<Quantity> = Map::default();
+    for container in spec.init_containers.iter() {
+        if is_sidecar(container) {
+            add(&mut sum, &container.resources.requests);
+            add(&mut sidecars, &container.resources.requests);
+            raise(&mut init_most, &sidecars);
+        } else {
+            let mut with: Map<Quantity> = sidecars.clone();
+            add(&mut with, &container.resources.requests);
+            raise(&mut init_most, &with);
+        }
+    }
+    raise(&mut sum, &init_most);
+    if let Some(own) = spec.resources.get() {
+        for (name, quantity) in &own.requests {
+            sum.insert(name.clone(), quantity.clone());
+        }
+    }
+    if !spec.overhead.is_empty() {
+        add(&mut sum, &spec.overhead);
+    }
+    sum
+}
+
+/// `status.resources`: what the pod has as a whole.
+pub fn pod_level_resources(spec: &PodSpec) -> Ptr<ResourceRequirements> {
+    let requests = pod_requests(spec);
+    let mut limits: Map<Quantity> = Map::default();
+    // A limit of the whole stands only where every container has one.
+    for name in ["cpu", "memory"] {
+        let mut total: Option<Quantity> = None;
+        let mut complete = true;
+        for container in spec.containers.iter() {
+            match container.resources.limits.get(name) {
+                Some(limit) => match &mut total {
+                    Some(sum) => sum.add(limit),
+                    None => total = Some(limit.clone()),
+                },
+                None => complete = false,
+            }
+        }
+        if let Some(total) = total.filter(|_| complete) {
+            limits.insert(Str::from(name), total);
+        }
+    }
+    if let Some(own) = spec.resources.get() {
+        for (name, quantity) in &own.limits {
+            limits.insert(name.clone(), quantity.clone());
+        }
+    }
+    if requests.is_empty() && limits.is_empty() {
+        return Ptr::default();
+    }
+    Ptr::some(ResourceRequirements { requests, limits, ..ResourceRequirements::default() })
+}
+
+/// The memory limit in bytes under which a container runs, 0 if none.
+pub fn memory_limit(container: &Container) -> i64 {
+    container.resources.limits.get("memory").map_or(0, Quantity::value)
+}

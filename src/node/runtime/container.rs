@@ -1,0 +1,441 @@
+//! Containers: made, started, stopped, killed, removed; commands run in them; their logs read.
+
+use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, State};
+use super::log::{Line, Log, Stream};
+use super::program::{Guest, LogOutput, Machine, Runnable, Signals, SinkOutput};
+use super::service::Runtime;
+use super::signal::Signal;
+use super::state::{Container, Live, parse_ip};
+use super::tools;
+use crate::files::{Tree, View};
+use api::Str;
+use shell::process::{Bytes, Files, Input, LocalFuture, Output, Process};
+use sim::sync::Notify;
+use sim::{Duration, Ip};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Bytes of a probe's or hook's output that are kept.
+const EXEC_OUTPUT: usize = 10 << 10;
+/// Bytes of a termination message that are kept.
+const TERMINATION_MESSAGE: usize = 4 << 10;
+
+impl Runtime {
+    pub(super) fn create_container(&self, sandbox_id: &Str, config: Rc<ContainerConfig>) -> Result<Str, CriError> {
+        let pod_uid = match self.disk.sandboxes.borrow().get(sandbox_id) {
+            Some(sandbox) => sandbox.status.pod_uid.clone(),
+            None => return Err(CriError::not_found(format!("failed to find sandbox id \"{sandbox_id}\": not found"))),
+        };
+        let (repository, tag) = match self.disk.images.borrow().get(&*config.image_ref) {
+            Some(stored) => (stored.repository, stored.tag),
+            None => {
+                return Err(CriError::not_found(format!("failed to resolve image \"{}\": not found", config.image_ref)));
+            }
+        };
+        let id = self.new_id();
+        let status = ContainerStatus {
+            id: id.clone(),
+            name: config.name.clone(),
+            pod_uid: pod_uid.clone(),
+            sandbox_id: sandbox_id.clone(),
+            state: State::Created,
+            created_at: self.ctx.unix_nanos(),
+            started_at: 0,
+            finished_at: 0,
+            exit_code: 0,
+            reason: Str::default(),
+            message: Str::default(),
+            image: config.image.clone(),
+            image_ref: config.image_ref.clone(),
+            restart_count: config.attempt,
+            hash: config.hash,
+            uid: config.uid.unwrap_or(i64::from(repository.user)),
+            gid: config.gid.unwrap_or(if config.uid.is_some() { 0 } else { i64::from(repository.user) }),
+        };
+        let root = Tree::new();
+        for (path, content) in repository.files {
+            let _ = root.put(path, content.replace("{version}", tag.version).as_bytes(), 0o644);
+        }
+        if repository.shell {
+            tools::install(&root);
+        }
+        let _ = root.make_dirs("/tmp", 0o1777);
+        let container = Container { status, config, repository, tag, log: Rc::default(), root, live: None };
+        self.disk.containers.borrow_mut().insert(id.clone(), container);
+        self.disk.pods.borrow_mut().entry(pod_uid.clone()).or_default().1.push(id.clone());
+        self.touch(&pod_uid);
+        Ok(id)
+    }
+
+    pub(super) fn start_container(self: &Rc<Self>, id: &Str) -> Result<(), CriError> {
+        let now = self.ctx.unix_nanos();
+        let mut containers = self.disk.containers.borrow_mut();
+        let Some(container) = containers.get_mut(id) else {
+            return Err(CriError::not_found(format!(
+                "an error occurred when try to find container \"{id}\": not found"
+            )));
+        };
+        let config = container.config.clone();
+        let (ip, hostname) = match self.disk.sandboxes.borrow().get(&container.status.sandbox_id) {
+            Some(s) if s.status.ready => {
+                (parse_ip(&s.status.ip).unwrap_or_else(|| self.ctx.host_ip()), s.hostname.clone())
+            }
+            _ => {
+                return Err(CriError::unknown(format!(
+                    "sandbox container \"{}\" is not running",
+                    container.status.sandbox_id
+                )));
+            }
+        };
+        let argv = arguments(&config, container.repository.entrypoint, container.repository.cmd);
+        let env = environment(&config, container.repository.env, container.tag.version, &hostname);
+        let cwd =
+            if config.workdir.is_empty() { container.repository.workdir.to_string() } else { config.workdir.clone() };
+        let files = Rc::new(View::new(container.root.clone(), config.read_only_root, config.mounts.clone()));
+        base_files(&container.root, &hostname, ip);
+        let machine =
+            Rc::new(Machine { hostname, ip, files, image: container.repository, version: container.tag.version });
+
+        let Some(program) = find(&machine, &argv, &env) else {
+            let why = not_found(argv.first().map_or("", String::as_str));
+            let desc = format!(
+                "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: {why}"
+            );
+            container.status.state = State::Exited;
+            container.status.exit_code = 128;
+            container.status.reason = "StartError".into();
+            container.status.message = desc.clone().into();
+            container.status.finished_at = now;
+            container.log.borrow_mut().close(now);
+            let uid = container.status.pod_uid.clone();
+            drop(containers);
+            self.touch(&uid);
+            return Err(CriError::unknown(desc));
+        };
+        let signals = Signals::default();
+        let log = container.log.clone();
+        let output = |stream| Rc::new(LogOutput { ctx: self.ctx.clone(), log: log.clone(), stream });
+        let process = Process {
+            args: argv,
+            env: env.clone(),
+            cwd: cwd.clone(),
+            files: machine.files.clone(),
+            stdin: if config.stdin { Rc::new(Silent) } else { Rc::new(Bytes::default()) },
+            stdout: output(Stream::Stdout),
+            stderr: output(Stream::Stderr),
+        };
+        let running =
+            run(&program, Guest { ctx: self.ctx.clone(), process, signals: signals.clone(), machine: machine.clone() });
+        container.status.state = State::Running;
+        container.status.started_at = now;
+        let (runtime, of) = (self.clone(), id.clone());
+        let task = self.ctx.spawn("container", async move {
+            let code = running.await;
+            runtime.ended(&of, code, "");
+        });
+        container.live = Some(Live { machine, signals, env, cwd, tasks: vec![task], ended: Notify::new() });
+        let uid = container.status.pod_uid.clone();
+        drop(containers);
+        self.touch(&uid);
+        Ok(())
+    }
+
+    /// The first process ended: the others go with it.
+    fn ended(&self, id: &str, exit_code: i32, reason: &str) {
+        let now = self.ctx.unix_nanos();
+        let (live, uid) = {
+            let mut containers = self.disk.containers.borrow_mut();
+            let Some(container) = containers.get_mut(id).filter(|c| c.status.state == State::Running) else { return };
+            container.status.state = State::Exited;
+            container.status.exit_code = exit_code & 0xff;
+            container.status.finished_at = now;
+            container.status.reason = match (reason, exit_code & 0xff) {
+                ("", 0) => "Completed".into(),
+                ("", _) => "Error".into(),
+                (reason, _) => reason.into(),
+            };
+            container.log.borrow_mut().close(now);
+            let live = container.live.take();
+            container.status.message = termination_message(container, live.as_ref());
+            (live, container.status.pod_uid.clone())
+        };
+        if let Some(live) = live {
+            for task in &live.tasks {
+                task.abort();
+            }
+            live.ended.notify();
+        }
+        self.touch(&uid);
+    }
+
+    /// SIGKILL.
+    pub(super) fn kill_container(&self, id: &str) {
+        self.ended(id, Signal::Kill.exit_code(), "");
+    }
+
+    /// The stop signal, then SIGKILL once `grace` is over.
+    pub(super) async fn stop_container(&self, id: &str, grace: Duration) -> Result<(), CriError> {
+        let (ended, signals, signal) = {
+            let containers = self.disk.containers.borrow();
+            let Some(container) = containers.get(id) else {
+                return Err(CriError::not_found(format!(
+                    "an error occurred when try to find container \"{id}\": not found"
+                )));
+            };
+            let Some(live) = &container.live else { return Ok(()) };
+            (
+                live.ended.notified(),
+                live.signals.clone(),
+                container.config.stop_signal.unwrap_or(container.repository.stop_signal),
+            )
+        };
+        if !grace.is_zero() {
+            signals.send(signal);
+            if self.ctx.timeout(grace, ended).await.is_ok() {
+                return Ok(());
+            }
+        }
+        self.kill_container(id);
+        Ok(())
+    }
+
+    pub(super) fn remove_container(&self, id: &str) {
+        self.kill_container(id);
+        let Some(gone) = self.disk.containers.borrow_mut().remove(id) else { return };
+        let uid = gone.status.pod_uid;
+        {
+            let mut pods = self.disk.pods.borrow_mut();
+            if let Some((sandboxes, containers)) = pods.get_mut(&uid) {
+                containers.retain(|c| *c != *id);
+                if sandboxes.is_empty() && containers.is_empty() {
+                    pods.remove(&uid);
+                }
+            }
+        }
+        self.touch(&uid);
+    }
+
+    /// Runs a command in a container to its end. Gives its exit code.
+    pub(super) async fn exec(
+        self: &Rc<Self>,
+        id: &str,
+        argv: Vec<String>,
+        stdin: Rc<dyn Input>,
+        stdout: Rc<dyn Output>,
+        stderr: Rc<dyn Output>,
+    ) -> Result<i32, CriError> {
+        let (machine, env, cwd, ended) = {
+            let containers = self.disk.containers.borrow();
+            let Some(container) = containers.get(id) else {
+                return Err(CriError::not_found(format!(
+                    "an error occurred when try to find container \"{id}\": not found"
+                )));
+            };
+            let Some(live) = &container.live else {
+                return Err(CriError::unknown("failed to exec in container: container is in CONTAINER_EXITED state"));
+            };
+            (live.machine.clone(), live.env.clone(), live.cwd.clone(), live.ended.notified())
+        };
+        let Some(program) = find(&machine, &argv, &env) else {
+            let name = argv.first().map_or("", String::as_str);
+            let exec_id = self.new_id();
+            return Err(CriError::unknown(format!(
+                "failed to exec in container: failed to start exec \"{exec_id}\": OCI runtime exec failed: exec failed: unable to start container process: {}",
+                not_found(name)
+            )));
+        };
+        let process = Process { args: argv, env, cwd, files: machine.files.clone(), stdin, stdout, stderr };
+        let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals: Signals::default(), machine });
+        // The command dies with the container.
+        futures_util::pin_mut!(ended);
+        match futures_util::future::select(running, ended).await {
+            futures_util::future::Either::Left((code, _)) => Ok(code & 0xff),
+            futures_util::future::Either::Right(_) => Ok(Signal::Kill.exit_code()),
+        }
+    }
+
+    /// As [`Runtime::exec`] with its output as one piece; `patience` zero: no limit.
+    pub(super) async fn exec_sync(
+        self: &Rc<Self>,
+        id: &str,
+        argv: Vec<String>,
+        patience: Duration,
+    ) -> Result<(i32, Rc<[u8]>), CriError> {
+        let said: Rc<RefCell<Vec<u8>>> = Rc::default();
+        let into = said.clone();
+        let command = argv.join(" ");
+        let keep: Rc<dyn Output> = Rc::new(SinkOutput(move |bytes: &[u8]| {
+            let mut said = into.borrow_mut();
+            let room = EXEC_OUTPUT.saturating_sub(said.len());
+            said.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+        }));
+        let run = self.exec(id, argv, Rc::new(Bytes::default()), keep.clone(), keep);
+        let code = if patience.is_zero() {
+            run.await?
+        } else {
+            self.ctx.timeout(patience, run).await.map_err(|_| {
+                CriError::new(
+                    "DeadlineExceeded",
+                    format!(
+                        "failed to exec in container: timeout {} exceeded: context deadline exceeded: {command}",
+                        crate::kubelet::go::duration(patience)
+                    ),
+                )
+            })??
+        };
+        let out = said.borrow().as_slice().into();
+        Ok((code, out))
+    }
+
+    /// Reads a container's log.
+    pub(super) async fn read_log(&self, id: &str, query: &LogQuery, part: impl Fn(Vec<Line>)) -> Result<(), CriError> {
+        let log = match self.disk.containers.borrow().get(id) {
+            Some(container) => container.log.clone(),
+            None => {
+                return Err(CriError::not_found(format!(
+                    "an error occurred when try to find container \"{id}\": not found"
+                )));
+            }
+        };
+        let wanted = |line: &&Line| {
+            query.since.is_none_or(|since| line.at >= since) && query.stream.is_none_or(|s| s == line.stream)
+        };
+        let mut next;
+        {
+            let log = log.borrow();
+            let mut lines: Vec<Line> = log.since(0).filter(wanted).cloned().collect();
+            if let Some(tail) = query.tail {
+                let skip = lines.len().saturating_sub(usize::try_from(tail).unwrap_or(usize::MAX));
+                lines.drain(..skip);
+            }
+            next = log.next();
+            if !lines.is_empty() {
+                part(lines);
+            }
+        }
+        while query.follow {
+            let changed = {
+                let log = log.borrow();
+                let lines: Vec<Line> = log.since(next).filter(wanted).cloned().collect();
+                next = log.next();
+                if !lines.is_empty() {
+                    part(lines);
+                }
+                if log.is_closed() {
+                    break;
+                }
+                log.changed().notified()
+            };
+            changed.await;
+        }
+        Ok(())
+    }
+}
+
+/// Standard input that stays open and silent until somebody attaches.
+struct Silent;
+
+impl Input for Silent {
+    fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Starts a program.
+fn run(program: &Runnable, guest: Guest) -> LocalFuture<'static, i32> {
+    match program {
+        Runnable::Own(own) => own(guest),
+        Runnable::Tool(tool) => tool(guest.ctx, guest.process),
+    }
+}
+
+/// What runs: the pod's command and arguments over the image's.
+fn arguments(config: &ContainerConfig, entrypoint: &[&str], cmd: &[&str]) -> Vec<String> {
+    let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (mut argv, rest) = match (config.command.is_empty(), config.args.is_empty()) {
+        (false, _) => (config.command.clone(), config.args.clone()),
+        (true, false) => (owned(entrypoint), config.args.clone()),
+        (true, true) => (owned(entrypoint), owned(cmd)),
+    };
+    argv.extend(rest);
+    argv
+}
+
+fn environment(
+    config: &ContainerConfig,
+    image: &[(&str, &str)],
+    version: &str,
+    hostname: &str,
+) -> BTreeMap<String, String> {
+    let mut env: BTreeMap<String, String> =
+        image.iter().map(|(k, v)| (k.to_string(), v.replace("{version}", version))).collect();
+    env.insert("HOSTNAME".to_string(), hostname.to_string());
+    env.entry("HOME".to_string()).or_insert_with(|| "/root".to_string());
+    env.extend(config.env.iter().cloned());
+    env
+}
+
+/// What the runtime writes into each container's root.
+fn base_files(root: &Tree, hostname: &str, ip: Ip) {
+    let _ = root.put("/etc/hostname", format!("{hostname}\n").as_bytes(), 0o644);
+    let _ = root.put(
+        "/etc/hosts",
+        format!("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{ip}\t{hostname}\n").as_bytes(),
+        0o644,
+    );
+    let _ = root.put("/dev/null", b"", 0o666);
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The program that a command names: the image's own, or one of the shell's tools.
+fn find(machine: &Machine, argv: &[String], env: &BTreeMap<String, String>) -> Option<Runnable> {
+    let name = argv.first()?;
+    let own = machine.image.programs.iter().find(|(own, _)| {
+        own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')))
+    });
+    own.map(|(_, program)| Runnable::Own(*program))
+        .or_else(|| machine.image.shell.then(|| tools::find(name, env)).flatten().map(Runnable::Tool))
+}
+
+/// Go's error of looking up or starting a program that isn't there.
+fn not_found(name: &str) -> String {
+    if name.contains('/') {
+        format!("exec: \"{name}\": stat {name}: no such file or directory")
+    } else {
+        format!("exec: \"{name}\": executable file not found in $PATH")
+    }
+}
+
+/// What the container left in its termination file, or the end of its log where the pod wants that.
+fn termination_message(container: &Container, live: Option<&Live>) -> Str {
+    let path = &container.config.termination_message_path;
+    let text = live.and_then(|l| l.machine.files.read(path).ok()).unwrap_or_else(|| Rc::from([]));
+    if !text.is_empty() {
+        let cut = text.get(..TERMINATION_MESSAGE.min(text.len())).unwrap_or_default();
+        return String::from_utf8_lossy(cut).into_owned().into();
+    }
+    if container.config.fallback_to_logs && container.status.exit_code != 0 {
+        return log_end(&container.log.borrow());
+    }
+    Str::default()
+}
+
+/// The last 80 lines or 2,048 bytes, as the kubelet's fallback takes them.
+fn log_end(log: &Log) -> Str {
+    let mut lines: Vec<&Line> = log.since(0).collect();
+    let skip = lines.len().saturating_sub(80);
+    lines.drain(..skip);
+    let mut text = Vec::new();
+    for line in lines {
+        text.extend_from_slice(&line.text);
+        if line.whole {
+            text.push(b'\n');
+        }
+    }
+    let from = text.len().saturating_sub(2_048);
+    String::from_utf8_lossy(text.get(from..).unwrap_or_default()).into_owned().into()
+}

@@ -1,0 +1,31 @@
+//! busybox and alpine: a shell and its tools, which end at once when nobody types.
+
+use super::{BASE, Repository, Tag, tag};
+
+pub const BUSYBOX: Repository = Repository {
+    path: "library/busybox",
+    tags: &[
+        Tag {
+            name: "1.36",
+            version: "1.36.1",
+            size: 1_456_612,
+            digest: "3bf0e8c971ecf9c6bb668d79bb10fa9bc9dda47280923551f709a034d6bb8617",
+        },
+        Tag {
+            name: "latest",
+            version: "1.36.1",
+            size: 1_456_612,
+            digest: "3bf0e8c971ecf9c6bb668d79bb10fa9bc9dda47280923551f709a034d6bb8617",
+        },
+    ],
+    cmd: &["sh"],
+    ..BASE
+};
+
+pub const ALPINE: Repository = Repository {
+    path: "library/alpine",
+    tags: &[tag("3.20", "3.20.0", 1_456_763), tag("latest", "3.20.0", 1_456_763)],
+    cmd: &["/bin/sh"],
+    files: &[("/etc/alpine-release", "{version}\n")],
+    ..BASE
+};

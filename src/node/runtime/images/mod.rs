@@ -1,0 +1,90 @@
+//! The images that the registries of the world offer: one row each, behaviour in a file of its own.
+
+mod busybox;
+mod httpd;
+mod nginx;
+mod node;
+mod pause;
+mod postgres;
+mod python;
+mod redis;
+
+use super::program::OwnProgram;
+use super::signal::Signal;
+
+/// A tag under which an image can be pulled.
+pub struct Tag {
+    /// `1.27`.
+    pub name: &'static str,
+    /// Version that the programs inside print.
+    pub version: &'static str,
+    /// Bytes to download, as the registry's manifest says.
+    pub size: u64,
+    /// Hexadecimal digest of the manifest; empty: derived from the name.
+    pub digest: &'static str,
+}
+
+const fn tag(name: &'static str, version: &'static str, size: u64) -> Tag {
+    Tag { name, version, size, digest: "" }
+}
+
+/// What a repository of the registry holds.
+pub struct Repository {
+    /// Registry host.
+    pub host: &'static str,
+    /// Path on it: `library/nginx`.
+    pub path: &'static str,
+    /// Its tags.
+    pub tags: &'static [Tag],
+    /// What runs unless the pod says otherwise.
+    pub entrypoint: &'static [&'static str],
+    /// Its arguments unless the pod says otherwise.
+    pub cmd: &'static [&'static str],
+    /// Environment; `{version}` stands for the tag's version.
+    pub env: &'static [(&'static str, &'static str)],
+    /// Directory that processes start in.
+    pub workdir: &'static str,
+    /// Ports that its server listens on.
+    pub ports: &'static [u16],
+    /// What a stop sends first.
+    pub stop_signal: Signal,
+    /// User and group id of its processes.
+    pub user: u32,
+    /// Files beyond the base system; `{version}` as above.
+    pub files: &'static [(&'static str, &'static str)],
+    /// Whether the shell and its tools are in the image (they are not in pause).
+    pub shell: bool,
+    /// Its own programs, by the name in argv[0] (with or without its directory).
+    pub programs: &'static [(&'static str, OwnProgram)],
+}
+
+pub(super) const PATH: (&str, &str) = ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+
+const BASE: Repository = Repository {
+    host: "docker.io",
+    path: "",
+    tags: &[],
+    entrypoint: &[],
+    cmd: &[],
+    env: &[PATH],
+    workdir: "/",
+    ports: &[],
+    stop_signal: Signal::Term,
+    user: 0,
+    files: &[],
+    shell: true,
+    programs: &[],
+};
+
+/// All repositories. A row is all that a new image needs, a file beside this one if it has a program of its own.
+pub static REPOSITORIES: &[Repository] = &[
+    busybox::ALPINE,
+    busybox::BUSYBOX,
+    httpd::HTTPD,
+    nginx::NGINX,
+    node::NODE,
+    pause::PAUSE,
+    postgres::POSTGRES,
+    python::PYTHON,
+    redis::REDIS,
+];

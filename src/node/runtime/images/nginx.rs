@@ -1,0 +1,98 @@
+//! nginx: the entry point's script, then a server of its one page on port 80.
+
+use super::{BASE, PATH, Repository, Tag, tag};
+use crate::files::Entry;
+use crate::runtime::http::{HttpRequest, HttpResponse};
+use crate::runtime::program::{Guest, write_line};
+use crate::runtime::signal::Signal;
+use crate::runtime::stamp::Stamp;
+use shell::process::{Files, LocalFuture};
+
+const PAGE: &str = "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n<body>\n<h1>Welcome to nginx!</h1>\n</body>\n</html>\n";
+
+pub const NGINX: Repository = Repository {
+    path: "library/nginx",
+    tags: &[
+        tag("1.26", "1.26.0", 1_457_312),
+        Tag {
+            name: "1.27",
+            version: "1.27.0",
+            size: 1_457_312,
+            digest: "196be35087f6304104d4d344d2ea85eb9353a78a2044489623ff9f8e1e63a41a",
+        },
+        tag("1.28", "1.28.0", 1_457_312),
+        tag("latest", "1.28.0", 1_457_312),
+    ],
+    entrypoint: &["/docker-entrypoint.sh"],
+    env: &[PATH, ("NGINX_VERSION", "{version}")],
+    ports: &[80],
+    stop_signal: Signal::Quit,
+    files: &[("/usr/share/nginx/html/index.html", PAGE), ("/etc/nginx-version", "{version}\n")],
+    programs: &[("/docker-entrypoint.sh", start), ("nginx", start)],
+    ..BASE
+};
+
+fn start(guest: Guest) -> LocalFuture<'static, i32> {
+    Box::pin(async move {
+        if let Some(option) =
+            guest.process.args.get(1).filter(|_| guest.process.args.first().is_some_and(|a| a == "nginx"))
+        {
+            match option.as_str() {
+                "-v" | "-V" => {
+                    guest.warn(format!("nginx version: nginx/{}", guest.machine.version));
+                    return 0;
+                }
+                "-t" => {
+                    guest.warn("nginx: the configuration file /etc/nginx/nginx.conf syntax is ok");
+                    guest.warn("nginx: configuration file /etc/nginx/nginx.conf test is successful");
+                    return 0;
+                }
+                _ => {}
+            }
+        }
+        guest.say("/docker-entrypoint.sh: Configuration complete; ready for start up");
+        let (ctx, out, machine) = (guest.ctx.clone(), guest.process.stdout.clone(), guest.machine.clone());
+        let answer = move |request: &HttpRequest| {
+            let response = page(&machine, request);
+            let (now, sent) = (Stamp::of(ctx.unix_nanos()), response.body.len());
+            write_line(
+                &*out,
+                &format!(
+                    "{} - - [{}] \"{} {} HTTP/1.1\" {} {sent} \"-\" \"{}\" \"-\"",
+                    request.source,
+                    now.access(),
+                    request.method,
+                    request.path,
+                    response.status,
+                    request.header("user-agent").unwrap_or("-")
+                ),
+            );
+            response
+        };
+        match guest.serve(80, &[Signal::Term, Signal::Quit, Signal::Int], answer).await {
+            Ok(_) => 0,
+            Err(_) => {
+                guest.warn("nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address in use)");
+                1
+            }
+        }
+    })
+}
+
+fn page(machine: &crate::runtime::program::Machine, request: &HttpRequest) -> HttpResponse {
+    let path = crate::files::clean("/usr/share/nginx/html", &format!("./{}", request.file().trim_start_matches('/')));
+    let path = match machine.files.stat(&path) {
+        Ok(Entry::Dir(_)) => format!("{}/index.html", path.trim_end_matches('/')),
+        _ => path,
+    };
+    match machine.files.read(&path) {
+        Ok(body) => HttpResponse::new(200, "text/html", &body),
+        Err(_) => {
+            let body = format!(
+                "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx/{}</center>\r\n</body>\r\n</html>\r\n",
+                machine.version
+            );
+            HttpResponse::new(404, "text/html", body.as_bytes())
+        }
+    }
+}

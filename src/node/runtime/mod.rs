@@ -1,0 +1,22 @@
+//! The simulated container runtime: images, sandboxes, containers, logs, exec (containerd behind k8s.io/cri-api).
+
+mod container;
+pub mod cri;
+pub mod http;
+pub mod images;
+mod ipam;
+pub mod log;
+pub mod program;
+pub mod reference;
+pub mod registry;
+mod service;
+pub mod signal;
+mod stamp;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use ipam::PodRange;
+pub use service::{Costs, Settings, run};
+pub use state::{Disk, Seen};

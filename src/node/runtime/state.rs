@@ -1,0 +1,159 @@
+//! What the runtime keeps on the node's disk, and what of it lives only as long as the power is on.
+
+use super::cri::{ContainerConfig, ContainerStatus, Image, PodRecord, SandboxStatus, State};
+use super::images::{Repository, Tag};
+use super::ipam::Ipam;
+use super::log::Log;
+use super::program::Signals;
+use crate::files::Tree;
+use api::Str;
+use sim::JoinHandle;
+use sim::sync::Notify;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A sandbox.
+pub(super) struct Sandbox {
+    pub status: SandboxStatus,
+    pub hostname: String,
+}
+
+/// A container.
+pub(super) struct Container {
+    pub status: ContainerStatus,
+    pub config: Rc<ContainerConfig>,
+    pub repository: &'static Repository,
+    pub tag: &'static Tag,
+    pub log: Rc<RefCell<Log>>,
+    pub root: Rc<Tree>,
+    /// While it runs.
+    pub live: Option<Live>,
+}
+
+/// A running container.
+pub(super) struct Live {
+    pub machine: Rc<super::program::Machine>,
+    pub signals: Signals,
+    pub env: BTreeMap<String, String>,
+    pub cwd: String,
+    /// The first process and those of execs.
+    pub tasks: Vec<JoinHandle<()>>,
+    /// Wakes when the first process ends.
+    pub ended: Notify,
+}
+
+/// A pulled image and its names here.
+pub(super) struct Stored {
+    pub repository: &'static Repository,
+    pub tag: &'static Tag,
+    pub names: BTreeSet<String>,
+}
+
+/// The runtime's part of a node's disk: images, containers' records and logs, given addresses. It outlives the process.
+#[derive(Default)]
+pub struct Disk {
+    /// By digest reference, `docker.io/library/nginx@sha256:...`.
+    pub(super) images: RefCell<BTreeMap<String, Stored>>,
+    pub(super) sandboxes: RefCell<BTreeMap<Str, Sandbox>>,
+    pub(super) containers: RefCell<BTreeMap<Str, Container>>,
+    /// Ids by pod, in the order of creation.
+    pub(super) pods: RefCell<BTreeMap<Str, (Vec<Str>, Vec<Str>)>>,
+    pub(super) ipam: RefCell<Ipam>,
+}
+
+/// A container as an observer sees it, without asking anybody.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The pod's namespace and name.
+    pub pod: (Str, Str),
+    /// The pod's uid.
+    pub pod_uid: Str,
+    /// The pod's address.
+    pub ip: Str,
+    /// The container as the runtime knows it.
+    pub status: ContainerStatus,
+}
+
+impl Disk {
+    /// A disk as installed: only the sandbox image is there.
+    pub fn new() -> Rc<Self> {
+        Rc::default()
+    }
+
+    /// What the runtime knows of a pod, the newest first.
+    pub(super) fn record(&self, uid: &str) -> PodRecord {
+        let pods = self.pods.borrow();
+        let Some((sandboxes, containers)) = pods.get(uid) else { return PodRecord::default() };
+        let (all_s, all_c) = (self.sandboxes.borrow(), self.containers.borrow());
+        PodRecord {
+            sandboxes: sandboxes.iter().rev().filter_map(|id| all_s.get(id)).map(|s| s.status.clone()).collect(),
+            containers: containers.iter().rev().filter_map(|id| all_c.get(id)).map(|c| c.status.clone()).collect(),
+        }
+    }
+
+    /// After a loss of power: nothing runs, sandboxes are down, addresses are free.
+    pub(super) fn boot(&self, now: i64) {
+        for container in self.containers.borrow_mut().values_mut() {
+            container.live = None;
+            if container.status.state == State::Running {
+                container.status.state = State::Exited;
+                container.status.exit_code = 255;
+                container.status.reason = "Unknown".into();
+                container.status.finished_at = now;
+                container.log.borrow_mut().close(now);
+            }
+        }
+        let mut ipam = self.ipam.borrow_mut();
+        for sandbox in self.sandboxes.borrow_mut().values_mut() {
+            sandbox.status.ready = false;
+            if let Some(ip) = parse_ip(&sandbox.status.ip) {
+                ipam.release(ip);
+            }
+            sandbox.status.ip = Str::default();
+        }
+    }
+
+    /// All containers on the node, for observers.
+    pub fn look(&self) -> Vec<Seen> {
+        let sandboxes = self.sandboxes.borrow();
+        let see = |c: &Container| {
+            let sandbox = &sandboxes.get(&c.status.sandbox_id)?.status;
+            Some(Seen {
+                pod: (sandbox.namespace.clone(), sandbox.name.clone()),
+                pod_uid: sandbox.pod_uid.clone(),
+                ip: sandbox.ip.clone(),
+                status: c.status.clone(),
+            })
+        };
+        self.containers.borrow().values().filter_map(see).collect()
+    }
+
+    /// The lines that a container has written, for observers.
+    pub fn log_of(&self, container_id: &str) -> Option<Rc<RefCell<Log>>> {
+        self.containers.borrow().get(container_id).map(|c| c.log.clone())
+    }
+
+    /// All images on the node, for observers and the kubelet, by digest reference.
+    pub fn images(&self) -> Vec<Rc<Image>> {
+        self.images.borrow().iter().map(|(key, stored)| Rc::new(image(key, stored))).collect()
+    }
+}
+
+pub(super) fn image(key: &str, stored: &Stored) -> Image {
+    let mut names = vec![Str::from(key)];
+    names.extend(stored.names.iter().map(Str::from));
+    Image {
+        image_ref: key.into(),
+        names,
+        size: stored.tag.size,
+        uid: i64::from(stored.repository.user),
+        username: Str::default(),
+    }
+}
+
+pub(super) fn parse_ip(text: &str) -> Option<sim::Ip> {
+    let mut octets = text.split('.').map(|o| o.parse::<u8>().ok());
+    let ip = sim::Ip::new(octets.next()??, octets.next()??, octets.next()??, octets.next()??);
+    octets.next().is_none().then_some(ip)
+}
