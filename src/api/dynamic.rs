@@ -154,6 +154,15 @@ impl Object for DynamicObject {
     fn get_mut(&mut self, i: usize) -> Option<Mut<'_>> {
         self.fields.get_mut(i).map(Dynamic::reflect_mut)
     }
+    fn assign_field(&mut self, i: usize, from: &dyn Object) -> bool {
+        match (self.fields.get_mut(i), from.downcast_ref::<DynamicObject>()) {
+            (Some(to), Some(from)) if self.desc == from.desc => from.fields.get(i).is_some_and(|f| {
+                to.clone_from(f);
+                true
+            }),
+            _ => false,
+        }
+    }
     fn boxed(&self) -> Box<dyn Object> {
         Box::new(self.clone())
     }

@@ -199,7 +199,8 @@ def type_source(name):
             rows.append(f'{i} {rn}' + (' slot' if slot else ''))
         out.append('#[derive(Clone, Default)]\npub struct %s {\n%s\n}' % (s, '\n'.join(members)) if members
                    else f'#[derive(Clone, Default)]\npub struct {s} {{}}')
-        out.append(f'object!({s} {st} {{ {", ".join(rows)} }});')
+        kind_ = 'kind ' if 'gvk' in t and 'metadata' in fields else ''
+        out.append(f'object!({s} {st} {kind_}{{ {", ".join(rows)} }});')
         if 'gvk' in t and fields.get('metadata', {}).get('go') == 'ObjectMeta':
             out.append(f'resource!({s} {kind_static(t["gvk"])});')
     order = t.get('order', [])

@@ -7,8 +7,8 @@
 pub mod dynamic;
 pub mod equality;
 pub mod field;
-pub mod json;
 pub mod go;
+pub mod json;
 pub mod names;
 pub mod object;
 pub mod rest;
@@ -17,6 +17,7 @@ pub mod scheme;
 pub mod selector;
 pub mod status;
 pub mod table;
+#[rustfmt::skip]
 pub mod types;
 pub mod value;
 

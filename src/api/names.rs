@@ -26,9 +26,7 @@ pub fn generate_base(generate_name: &str) -> &str {
 
 /// A suffix from random numbers below 27.
 pub fn suffix(n: usize, mut below: impl FnMut(u32) -> u32) -> String {
-    (0..n)
-        .map(|_| char::from(SUFFIX_ALPHABET.get(below(27) as usize).copied().unwrap_or(b'b')))
-        .collect()
+    (0..n).map(|_| char::from(SUFFIX_ALPHABET.get(below(27) as usize).copied().unwrap_or(b'b'))).collect()
 }
 
 /// `rand.SafeEncodeString`: maps each byte into the alphabet, as controllers do with hashes.
@@ -271,7 +269,8 @@ pub fn relaxed_env_var_name(s: &str) -> Vec<String> {
     }
     if s.bytes().any(|b| !(0x20..0x7f).contains(&b) || b == b'=') {
         return vec![
-            "a valid environment variable name must consist only of printable ASCII characters other than '='".to_string(),
+            "a valid environment variable name must consist only of printable ASCII characters other than '='"
+                .to_string(),
         ];
     }
     Vec::new()
@@ -344,14 +343,18 @@ mod tests {
         assert_eq!(dns1123_label("a.b"), ["must not contain dots"]);
         assert_eq!(
             dns1123_subdomain("Web"),
-            ["a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"]
+            [
+                "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            ]
         );
         assert!(qualified_name("app.kubernetes.io/name").is_empty());
         assert_eq!(qualified_name("/x"), ["prefix part must be non-empty"]);
         assert!(label_value("").is_empty());
         assert_eq!(
             dns1035_label("1a"),
-            ["a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"]
+            [
+                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+            ]
         );
         assert_eq!(generate_base(&"x".repeat(100)).len(), 58);
         assert_eq!(mask_trailing_dash("web-"), "wea");

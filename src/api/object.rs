@@ -188,6 +188,9 @@ pub trait Object: Any {
     fn get(&self, i: usize) -> Ref<'_>;
     /// Field number `i`, to change.
     fn get_mut(&mut self, i: usize) -> Option<Mut<'_>>;
+    /// Takes field `i` of another object of the same type, shared where it can be. Kinds can; other types cannot.
+    /// Says whether it was done.
+    fn assign_field(&mut self, i: usize, from: &dyn Object) -> bool;
     /// A copy (which shares what can be shared).
     fn boxed(&self) -> Box<dyn Object>;
     /// For downcasts.
@@ -234,6 +237,29 @@ impl dyn Object {
             Some(Mut::Struct(m)) => m.downcast_mut(),
             _ => None,
         }
+    }
+    /// Takes a top-level field (`spec`, `status`, `metadata`) of another object of the same kind, sharing it. Says
+    /// whether it was done.
+    pub fn assign(&mut self, field: &str, from: &dyn Object) -> bool {
+        self.desc() == from.desc() && self.desc().find(field).is_some_and(|i| self.assign_field(i, from))
+    }
+    /// Makes a field zero.
+    pub fn reset(&mut self, field: &str) {
+        if let Some(m) = self.field_mut(field) {
+            m.set_zero();
+        }
+    }
+    /// Whether a field is semantically equal in another object of the same type. Shared fields are without a look.
+    pub fn field_equal(&self, field: &str, other: &dyn Object) -> bool {
+        match (self.field(field), other.field(field)) {
+            (Some(a), Some(b)) => crate::equality::values(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+    /// Semantic equality ([`crate::equality::semantic`]).
+    pub fn equal(&self, other: &dyn Object) -> bool {
+        crate::equality::semantic(self, other)
     }
     /// The kind, if the type is one.
     pub fn kind_info(&self) -> Option<&'static KindInfo> {
@@ -568,6 +594,21 @@ impl Mut<'_> {
 /// Implements reflection for a generated struct: its descriptor and its fields by number.
 macro_rules! object {
     ($T:ident $D:ident { $($rows:tt)* }) => {
+        object!(@impl $T $D {
+            fn assign_field(&mut self, _: usize, _: &dyn $crate::object::Object) -> bool { false }
+        } $($rows)*);
+    };
+    // A kind: its fields can be taken from another object.
+    ($T:ident $D:ident kind { $($i:literal $f:ident $($slot:ident)?),* }) => {
+        object!(@impl $T $D {
+            fn assign_field(&mut self, i: usize, from: &dyn $crate::object::Object) -> bool {
+                let Some(from) = from.as_any().downcast_ref::<Self>() else { return false };
+                match i { $($i => self.$f.clone_from(&from.$f),)* _ => return false }
+                true
+            }
+        } $($i $f $($slot)?),*);
+    };
+    (@impl $T:ident $D:ident { $($assign:tt)* } $($rows:tt)*) => {
         impl $crate::object::Reflect for $T {
             #[inline]
             fn reflect(&self) -> $crate::object::Ref<'_> { $crate::object::Ref::Struct(self) }
@@ -577,6 +618,7 @@ macro_rules! object {
         impl $crate::object::Object for $T {
             fn desc(&self) -> &'static $crate::object::TypeDesc { &$D }
             object!(@get $D [] $($rows)*);
+            $($assign)*
             fn boxed(&self) -> Box<dyn $crate::object::Object> { Box::new(self.clone()) }
             fn as_any(&self) -> &dyn std::any::Any { self }
             fn as_any_mut(&mut self) -> &mut dyn std::any::Any { self }
@@ -613,8 +655,12 @@ macro_rules! resource {
     ($T:ident $K:ident) => {
         impl $crate::object::Resource for $T {
             const KIND: &'static $crate::scheme::KindInfo = &$crate::scheme::table::$K;
-            fn metadata(&self) -> &$crate::types::meta_v1::ObjectMeta { &self.metadata }
-            fn metadata_mut(&mut self) -> &mut $crate::types::meta_v1::ObjectMeta { &mut self.metadata }
+            fn metadata(&self) -> &$crate::types::meta_v1::ObjectMeta {
+                &self.metadata
+            }
+            fn metadata_mut(&mut self) -> &mut $crate::types::meta_v1::ObjectMeta {
+                &mut self.metadata
+            }
         }
     };
 }

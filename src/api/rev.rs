@@ -67,6 +67,19 @@ mod tests {
     use crate::core_v1::{Node, Pod};
 
     #[test]
+    fn takes_fields() {
+        let mut a = Pod::default();
+        let mut b = Pod::default();
+        b.spec.make().node_name = "n".into();
+        b.metadata.name = "x".into();
+        let to: &mut dyn Object = &mut a;
+        assert!(!to.field_equal("spec", &b));
+        assert!(to.assign("spec", &b) && !to.assign("spec", &Node::default()));
+        assert!(to.field_equal("spec", &b) && !to.equal(&b));
+        assert!(a.spec.same(&b.spec));
+    }
+
+    #[test]
     fn downcasts() {
         let pod = Rev::new(7, Pod::default());
         let any = pod.any();

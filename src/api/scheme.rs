@@ -1,6 +1,7 @@
 //! The scheme: one table of kinds, generated from discovery, and look-ups in it.
 use crate::object::{Object, TypeDesc};
 
+#[rustfmt::skip]
 pub mod table;
 
 /// A kind, and the resource that serves it if there is one.

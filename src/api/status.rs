@@ -104,7 +104,8 @@ impl Status {
     /// `pods "x" already exists`
     pub fn already_exists<'a>(resource: impl Into<Qualified<'a>>, name: &str) -> Status {
         let q = resource.into();
-        Self::failure(409, reason::ALREADY_EXISTS, format!("{q} {} already exists", crate::go::quote(name))).about(q, name)
+        Self::failure(409, reason::ALREADY_EXISTS, format!("{q} {} already exists", crate::go::quote(name)))
+            .about(q, name)
     }
     /// No free name was found for generateName.
     pub fn generate_name_conflict<'a>(resource: impl Into<Qualified<'a>>, name: &str, retry_after: i32) -> Status {
@@ -203,15 +204,15 @@ impl Status {
     /// The operation could not be completed at this time.
     pub fn server_timeout<'a>(resource: impl Into<Qualified<'a>>, operation: &str, retry_after: i32) -> Status {
         let q = resource.into();
-        let message = format!("The {operation} operation against {q} could not be completed at this time, please try again.");
+        let message =
+            format!("The {operation} operation against {q} could not be completed at this time, please try again.");
         Self::failure(500, reason::SERVER_TIMEOUT, message).about(q, operation).retry_after(retry_after)
     }
     /// `Internal error occurred: why`
     pub fn internal(why: impl fmt::Display) -> Status {
         let why = why.to_string();
         let mut s = Self::failure(500, reason::INTERNAL_ERROR, format!("Internal error occurred: {why}"));
-        s.body.details.make().causes =
-            List::from([meta_v1::StatusCause { message: why.into(), ..Default::default() }]);
+        s.body.details.make().causes = List::from([meta_v1::StatusCause { message: why.into(), ..Default::default() }]);
         s
     }
     /// `Timeout: message`
@@ -227,7 +228,10 @@ impl Status {
         Self::failure(
             415,
             reason::UNSUPPORTED_MEDIA_TYPE,
-            format!("the body of the request was in an unknown format - accepted media types include: {}", accepted.join(", ")),
+            format!(
+                "the body of the request was in an unknown format - accepted media types include: {}",
+                accepted.join(", ")
+            ),
         )
     }
     /// No such path: `the server could not find the requested resource`

@@ -187,7 +187,9 @@ impl<'a> Decoder<'a> {
             Mut::MicroTime(t) => {
                 let text = self.time_text(c)?;
                 match time::parse_rfc3339_micro(&text) {
-                    Ok((s, n)) => *t = MicroTime::from_unix_micros(s.saturating_mul(1_000_000).saturating_add(n / 1000)),
+                    Ok((s, n)) => {
+                        *t = MicroTime::from_unix_micros(s.saturating_mul(1_000_000).saturating_add(n / 1000))
+                    }
                     Err(e) => return Err(self.stop(e)),
                 }
             }
@@ -304,7 +306,9 @@ impl<'a> Decoder<'a> {
             return self.syntax(e);
         }
         let what = match described(c) {
-            "number" if go != "string" => format!("number {}", self.lexer.text.get(start..self.lexer.pos).unwrap_or("")),
+            "number" if go != "string" => {
+                format!("number {}", self.lexer.text.get(start..self.lexer.pos).unwrap_or(""))
+            }
             w => w.to_string(),
         };
         self.stop(format!("json: cannot unmarshal {what} into Go value of type {go}"))

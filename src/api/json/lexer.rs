@@ -40,9 +40,10 @@ impl<'a> Lexer<'a> {
     pub fn error<T>(&self, context: &str) -> Result<T> {
         Err(match self.byte(self.pos) {
             None => SyntaxError { message: "unexpected end of JSON input".into(), offset: self.pos },
-            Some(b) => {
-                SyntaxError { message: format!("invalid character {} {context}", go::quote_byte(b)), offset: self.pos + 1 }
-            }
+            Some(b) => SyntaxError {
+                message: format!("invalid character {} {context}", go::quote_byte(b)),
+                offset: self.pos + 1,
+            },
         })
     }
     #[cold]

@@ -300,7 +300,9 @@ mod tests {
     #[test]
     fn parses_and_prints() {
         let mut dup = Vec::new();
-        let v = Value::parse_with(r#" {"b":[1,2.5,"x\u00e9\n",null,true,{}],"a":{"c":1,"c":2}} "#, &mut |p| dup.push(p.to_string()));
+        let v = Value::parse_with(r#" {"b":[1,2.5,"x\u00e9\n",null,true,{}],"a":{"c":1,"c":2}} "#, &mut |p| {
+            dup.push(p.to_string())
+        });
         assert_eq!(v.map(|v| v.to_json()).as_deref(), Ok(r#"{"a":{"c":2},"b":[1,2.5,"xé\n",null,true,{}]}"#));
         assert_eq!(dup, ["a.c"]);
     }

@@ -76,9 +76,7 @@ impl FieldSelector {
     }
     /// One field must have one value.
     pub fn equals(field: impl Into<Str>, value: impl Into<Str>) -> Self {
-        FieldSelector {
-            requirements: vec![FieldRequirement { field: field.into(), equal: true, value: value.into() }],
-        }
+        FieldSelector { requirements: vec![FieldRequirement { field: field.into(), equal: true, value: value.into() }] }
     }
     /// Reads `spec.nodeName=n,status.phase!=Running`.
     ///
@@ -138,9 +136,6 @@ mod tests {
         assert_eq!(s.requires("spec.nodeName").map(Str::as_str), Some("n,1"));
         assert!(s.matches(|f| if f == "spec.nodeName" { "n,1" } else { "Pending" }));
         assert_eq!(FieldSelector::parse("x").unwrap_err(), "invalid selector: 'x'; can't understand 'x'");
-        assert_eq!(
-            FieldSelector::parse("a=b\\c").unwrap_err(),
-            "invalid field selector: invalid escape sequence: \\c"
-        );
+        assert_eq!(FieldSelector::parse("a=b\\c").unwrap_err(), "invalid field selector: invalid escape sequence: \\c");
     }
 }

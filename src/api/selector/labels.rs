@@ -91,7 +91,13 @@ impl Requirement {
             (Operator::In | Operator::Equals | Operator::DoubleEquals, v) => v.is_some_and(|v| self.values.contains(v)),
             (Operator::NotIn | Operator::NotEquals, v) => v.is_none_or(|v| !self.values.contains(v)),
             (op, Some(v)) => match (v.parse::<i64>(), self.values.first().map(|v| v.parse::<i64>())) {
-                (Ok(a), Some(Ok(b))) => if op == Operator::GreaterThan { a > b } else { a < b },
+                (Ok(a), Some(Ok(b))) => {
+                    if op == Operator::GreaterThan {
+                        a > b
+                    } else {
+                        a < b
+                    }
+                }
                 _ => false,
             },
             (_, None) => false,
@@ -462,8 +468,12 @@ mod tests {
         ] {
             assert_eq!(printed(text), Err(want.to_string()), "{text}");
         }
-        assert!(printed("a=-b").is_err_and(|e| e.starts_with("unable to parse requirement: values[0][a]: Invalid value: \"-b\": a valid label must be")));
-        assert!(printed("-a=b").is_err_and(|e| e.starts_with("unable to parse requirement: <nil>: Invalid value: \"-a\": name part must consist")));
+        assert!(printed("a=-b").is_err_and(|e| {
+            e.starts_with("unable to parse requirement: values[0][a]: Invalid value: \"-b\": a valid label must be")
+        }));
+        assert!(printed("-a=b").is_err_and(|e| {
+            e.starts_with("unable to parse requirement: <nil>: Invalid value: \"-a\": name part must consist")
+        }));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub struct ControllerRevision {
     pub metadata: meta_v1::ObjectMeta,
     pub revision: i64,
 }
-object!(ControllerRevision CONTROLLER_REVISION { 0 api_version, 1 data, 2 kind, 3 metadata, 4 revision });
+object!(ControllerRevision CONTROLLER_REVISION kind { 0 api_version, 1 data, 2 kind, 3 metadata, 4 revision });
 resource!(ControllerRevision APPS_V1_CONTROLLER_REVISION);
 pub static CONTROLLER_REVISION: TypeDesc = TypeDesc {
     go: "v1.ControllerRevision",
@@ -34,7 +34,7 @@ pub struct ControllerRevisionList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ControllerRevisionList CONTROLLER_REVISION_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ControllerRevisionList CONTROLLER_REVISION_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CONTROLLER_REVISION_LIST: TypeDesc = TypeDesc {
     go: "v1.ControllerRevisionList",
     fields: &[
@@ -57,7 +57,7 @@ pub struct DaemonSet {
     pub spec: Shared<apps_v1::DaemonSetSpec>,
     pub status: Shared<apps_v1::DaemonSetStatus>,
 }
-object!(DaemonSet DAEMON_SET { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(DaemonSet DAEMON_SET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(DaemonSet APPS_V1_DAEMON_SET);
 pub static DAEMON_SET: TypeDesc = TypeDesc {
     go: "v1.DaemonSet",
@@ -105,7 +105,7 @@ pub struct DaemonSetList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(DaemonSetList DAEMON_SET_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(DaemonSetList DAEMON_SET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static DAEMON_SET_LIST: TypeDesc = TypeDesc {
     go: "v1.DaemonSetList",
     fields: &[
@@ -204,7 +204,7 @@ pub struct Deployment {
     pub spec: Shared<apps_v1::DeploymentSpec>,
     pub status: Shared<apps_v1::DeploymentStatus>,
 }
-object!(Deployment DEPLOYMENT { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Deployment DEPLOYMENT kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Deployment APPS_V1_DEPLOYMENT);
 pub static DEPLOYMENT: TypeDesc = TypeDesc {
     go: "v1.Deployment",
@@ -254,7 +254,7 @@ pub struct DeploymentList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(DeploymentList DEPLOYMENT_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(DeploymentList DEPLOYMENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static DEPLOYMENT_LIST: TypeDesc = TypeDesc {
     go: "v1.DeploymentList",
     fields: &[
@@ -357,7 +357,7 @@ pub struct ReplicaSet {
     pub spec: Shared<apps_v1::ReplicaSetSpec>,
     pub status: Shared<apps_v1::ReplicaSetStatus>,
 }
-object!(ReplicaSet REPLICA_SET { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(ReplicaSet REPLICA_SET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ReplicaSet APPS_V1_REPLICA_SET);
 pub static REPLICA_SET: TypeDesc = TypeDesc {
     go: "v1.ReplicaSet",
@@ -405,7 +405,7 @@ pub struct ReplicaSetList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ReplicaSetList REPLICA_SET_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ReplicaSetList REPLICA_SET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static REPLICA_SET_LIST: TypeDesc = TypeDesc {
     go: "v1.ReplicaSetList",
     fields: &[
@@ -532,7 +532,7 @@ pub struct StatefulSet {
     pub spec: Shared<apps_v1::StatefulSetSpec>,
     pub status: Shared<apps_v1::StatefulSetStatus>,
 }
-object!(StatefulSet STATEFUL_SET { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(StatefulSet STATEFUL_SET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(StatefulSet APPS_V1_STATEFUL_SET);
 pub static STATEFUL_SET: TypeDesc = TypeDesc {
     go: "v1.StatefulSet",
@@ -580,7 +580,7 @@ pub struct StatefulSetList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(StatefulSetList STATEFUL_SET_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(StatefulSetList STATEFUL_SET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static STATEFUL_SET_LIST: TypeDesc = TypeDesc {
     go: "v1.StatefulSetList",
     fields: &[

@@ -31,7 +31,7 @@ pub struct SelfSubjectReview {
     pub metadata: meta_v1::ObjectMeta,
     pub status: Shared<authentication_v1::SelfSubjectReviewStatus>,
 }
-object!(SelfSubjectReview SELF_SUBJECT_REVIEW { 0 api_version, 1 kind, 2 metadata, 3 status });
+object!(SelfSubjectReview SELF_SUBJECT_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 status });
 resource!(SelfSubjectReview AUTHENTICATION_V1_SELF_SUBJECT_REVIEW);
 pub static SELF_SUBJECT_REVIEW: TypeDesc = TypeDesc {
     go: "v1.SelfSubjectReview",
@@ -71,7 +71,7 @@ pub struct TokenRequest {
     pub spec: Shared<authentication_v1::TokenRequestSpec>,
     pub status: Shared<authentication_v1::TokenRequestStatus>,
 }
-object!(TokenRequest TOKEN_REQUEST { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(TokenRequest TOKEN_REQUEST kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(TokenRequest AUTHENTICATION_V1_TOKEN_REQUEST);
 pub static TOKEN_REQUEST: TypeDesc = TypeDesc {
     go: "v1.TokenRequest",
@@ -136,7 +136,7 @@ pub struct TokenReview {
     pub spec: Shared<authentication_v1::TokenReviewSpec>,
     pub status: Shared<authentication_v1::TokenReviewStatus>,
 }
-object!(TokenReview TOKEN_REVIEW { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(TokenReview TOKEN_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(TokenReview AUTHENTICATION_V1_TOKEN_REVIEW);
 pub static TOKEN_REVIEW: TypeDesc = TypeDesc {
     go: "v1.TokenReview",

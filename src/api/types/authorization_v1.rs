@@ -46,7 +46,7 @@ pub struct LocalSubjectAccessReview {
     pub spec: Shared<authorization_v1::SubjectAccessReviewSpec>,
     pub status: Shared<authorization_v1::SubjectAccessReviewStatus>,
 }
-object!(LocalSubjectAccessReview LOCAL_SUBJECT_ACCESS_REVIEW { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(LocalSubjectAccessReview LOCAL_SUBJECT_ACCESS_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(LocalSubjectAccessReview AUTHORIZATION_V1_LOCAL_SUBJECT_ACCESS_REVIEW);
 pub static LOCAL_SUBJECT_ACCESS_REVIEW: TypeDesc = TypeDesc {
     go: "v1.LocalSubjectAccessReview",
@@ -161,7 +161,7 @@ pub struct SelfSubjectAccessReview {
     pub spec: Shared<authorization_v1::SelfSubjectAccessReviewSpec>,
     pub status: Shared<authorization_v1::SubjectAccessReviewStatus>,
 }
-object!(SelfSubjectAccessReview SELF_SUBJECT_ACCESS_REVIEW { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(SelfSubjectAccessReview SELF_SUBJECT_ACCESS_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(SelfSubjectAccessReview AUTHORIZATION_V1_SELF_SUBJECT_ACCESS_REVIEW);
 pub static SELF_SUBJECT_ACCESS_REVIEW: TypeDesc = TypeDesc {
     go: "v1.SelfSubjectAccessReview",
@@ -204,7 +204,7 @@ pub struct SelfSubjectRulesReview {
     pub spec: Shared<authorization_v1::SelfSubjectRulesReviewSpec>,
     pub status: Shared<authorization_v1::SubjectRulesReviewStatus>,
 }
-object!(SelfSubjectRulesReview SELF_SUBJECT_RULES_REVIEW { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(SelfSubjectRulesReview SELF_SUBJECT_RULES_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(SelfSubjectRulesReview AUTHORIZATION_V1_SELF_SUBJECT_RULES_REVIEW);
 pub static SELF_SUBJECT_RULES_REVIEW: TypeDesc = TypeDesc {
     go: "v1.SelfSubjectRulesReview",
@@ -245,7 +245,7 @@ pub struct SubjectAccessReview {
     pub spec: Shared<authorization_v1::SubjectAccessReviewSpec>,
     pub status: Shared<authorization_v1::SubjectAccessReviewStatus>,
 }
-object!(SubjectAccessReview SUBJECT_ACCESS_REVIEW { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(SubjectAccessReview SUBJECT_ACCESS_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(SubjectAccessReview AUTHORIZATION_V1_SUBJECT_ACCESS_REVIEW);
 pub static SUBJECT_ACCESS_REVIEW: TypeDesc = TypeDesc {
     go: "v1.SubjectAccessReview",

@@ -148,7 +148,7 @@ pub struct HorizontalPodAutoscaler {
     pub spec: Shared<autoscaling_v2::HorizontalPodAutoscalerSpec>,
     pub status: Shared<autoscaling_v2::HorizontalPodAutoscalerStatus>,
 }
-object!(HorizontalPodAutoscaler HORIZONTAL_POD_AUTOSCALER { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(HorizontalPodAutoscaler HORIZONTAL_POD_AUTOSCALER kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(HorizontalPodAutoscaler AUTOSCALING_V2_HORIZONTAL_POD_AUTOSCALER);
 pub static HORIZONTAL_POD_AUTOSCALER: TypeDesc = TypeDesc {
     go: "v2.HorizontalPodAutoscaler",
@@ -216,7 +216,7 @@ pub struct HorizontalPodAutoscalerList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(HorizontalPodAutoscalerList HORIZONTAL_POD_AUTOSCALER_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(HorizontalPodAutoscalerList HORIZONTAL_POD_AUTOSCALER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static HORIZONTAL_POD_AUTOSCALER_LIST: TypeDesc = TypeDesc {
     go: "v2.HorizontalPodAutoscalerList",
     fields: &[

@@ -10,7 +10,7 @@ pub struct CronJob {
     pub spec: Shared<batch_v1::CronJobSpec>,
     pub status: Shared<batch_v1::CronJobStatus>,
 }
-object!(CronJob CRON_JOB { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(CronJob CRON_JOB kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(CronJob BATCH_V1_CRON_JOB);
 pub static CRON_JOB: TypeDesc = TypeDesc {
     go: "v1.CronJob",
@@ -34,7 +34,7 @@ pub struct CronJobList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(CronJobList CRON_JOB_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(CronJobList CRON_JOB_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CRON_JOB_LIST: TypeDesc = TypeDesc {
     go: "v1.CronJobList",
     fields: &[
@@ -107,7 +107,7 @@ pub struct Job {
     pub spec: Shared<batch_v1::JobSpec>,
     pub status: Shared<batch_v1::JobStatus>,
 }
-object!(Job JOB { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Job JOB kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Job BATCH_V1_JOB);
 pub static JOB: TypeDesc = TypeDesc {
     go: "v1.Job",
@@ -157,7 +157,7 @@ pub struct JobList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(JobList JOB_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(JobList JOB_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static JOB_LIST: TypeDesc = TypeDesc {
     go: "v1.JobList",
     fields: &[

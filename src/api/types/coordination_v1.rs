@@ -9,7 +9,7 @@ pub struct Lease {
     pub metadata: meta_v1::ObjectMeta,
     pub spec: Shared<coordination_v1::LeaseSpec>,
 }
-object!(Lease LEASE { 0 api_version, 1 kind, 2 metadata, 3 spec });
+object!(Lease LEASE kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(Lease COORDINATION_V1_LEASE);
 pub static LEASE: TypeDesc = TypeDesc {
     go: "v1.Lease",
@@ -32,7 +32,7 @@ pub struct LeaseList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(LeaseList LEASE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(LeaseList LEASE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static LEASE_LIST: TypeDesc = TypeDesc {
     go: "v1.LeaseList",
     fields: &[

@@ -116,7 +116,7 @@ pub struct Binding {
     pub metadata: meta_v1::ObjectMeta,
     pub target: core_v1::ObjectReference,
 }
-object!(Binding BINDING { 0 api_version, 1 kind, 2 metadata, 3 target });
+object!(Binding BINDING kind { 0 api_version, 1 kind, 2 metadata, 3 target });
 resource!(Binding CORE_V1_BINDING);
 pub static BINDING: TypeDesc = TypeDesc {
     go: "v1.Binding",
@@ -351,7 +351,7 @@ pub struct ConfigMap {
     pub kind: Str,
     pub metadata: meta_v1::ObjectMeta,
 }
-object!(ConfigMap CONFIG_MAP { 0 api_version, 1 binary_data, 2 data, 3 immutable, 4 kind, 5 metadata });
+object!(ConfigMap CONFIG_MAP kind { 0 api_version, 1 binary_data, 2 data, 3 immutable, 4 kind, 5 metadata });
 resource!(ConfigMap CORE_V1_CONFIG_MAP);
 pub static CONFIG_MAP: TypeDesc = TypeDesc {
     go: "v1.ConfigMap",
@@ -414,7 +414,7 @@ pub struct ConfigMapList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ConfigMapList CONFIG_MAP_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ConfigMapList CONFIG_MAP_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CONFIG_MAP_LIST: TypeDesc = TypeDesc {
     go: "v1.ConfigMapList",
     fields: &[
@@ -977,7 +977,7 @@ pub struct Endpoints {
     pub metadata: meta_v1::ObjectMeta,
     pub subsets: List<core_v1::EndpointSubset>,
 }
-object!(Endpoints ENDPOINTS { 0 api_version, 1 kind, 2 metadata, 3 subsets });
+object!(Endpoints ENDPOINTS kind { 0 api_version, 1 kind, 2 metadata, 3 subsets });
 resource!(Endpoints CORE_V1_ENDPOINTS);
 pub static ENDPOINTS: TypeDesc = TypeDesc {
     go: "v1.Endpoints",
@@ -1000,7 +1000,7 @@ pub struct EndpointsList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(EndpointsList ENDPOINTS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(EndpointsList ENDPOINTS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ENDPOINTS_LIST: TypeDesc = TypeDesc {
     go: "v1.EndpointsList",
     fields: &[
@@ -1181,7 +1181,7 @@ pub struct Event {
     pub source: core_v1::EventSource,
     pub type_: Str,
 }
-object!(Event EVENT { 0 action, 1 api_version, 2 count, 3 event_time, 4 first_timestamp, 5 involved_object, 6 kind, 7 last_timestamp, 8 message, 9 metadata, 10 reason, 11 related, 12 reporting_component, 13 reporting_instance, 14 series, 15 source, 16 type_ });
+object!(Event EVENT kind { 0 action, 1 api_version, 2 count, 3 event_time, 4 first_timestamp, 5 involved_object, 6 kind, 7 last_timestamp, 8 message, 9 metadata, 10 reason, 11 related, 12 reporting_component, 13 reporting_instance, 14 series, 15 source, 16 type_ });
 resource!(Event CORE_V1_EVENT);
 pub static EVENT: TypeDesc = TypeDesc {
     go: "v1.Event",
@@ -1217,7 +1217,7 @@ pub struct EventList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(EventList EVENT_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(EventList EVENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static EVENT_LIST: TypeDesc = TypeDesc {
     go: "v1.EventList",
     fields: &[
@@ -1698,7 +1698,7 @@ pub struct LimitRange {
     pub metadata: meta_v1::ObjectMeta,
     pub spec: Shared<core_v1::LimitRangeSpec>,
 }
-object!(LimitRange LIMIT_RANGE { 0 api_version, 1 kind, 2 metadata, 3 spec });
+object!(LimitRange LIMIT_RANGE kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(LimitRange CORE_V1_LIMIT_RANGE);
 pub static LIMIT_RANGE: TypeDesc = TypeDesc {
     go: "v1.LimitRange",
@@ -1747,7 +1747,7 @@ pub struct LimitRangeList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(LimitRangeList LIMIT_RANGE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(LimitRangeList LIMIT_RANGE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static LIMIT_RANGE_LIST: TypeDesc = TypeDesc {
     go: "v1.LimitRangeList",
     fields: &[
@@ -1916,7 +1916,7 @@ pub struct Namespace {
     pub spec: Shared<core_v1::NamespaceSpec>,
     pub status: Shared<core_v1::NamespaceStatus>,
 }
-object!(Namespace NAMESPACE { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Namespace NAMESPACE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Namespace CORE_V1_NAMESPACE);
 pub static NAMESPACE: TypeDesc = TypeDesc {
     go: "v1.Namespace",
@@ -1964,7 +1964,7 @@ pub struct NamespaceList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(NamespaceList NAMESPACE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(NamespaceList NAMESPACE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static NAMESPACE_LIST: TypeDesc = TypeDesc {
     go: "v1.NamespaceList",
     fields: &[
@@ -2021,7 +2021,7 @@ pub struct Node {
     pub spec: Shared<core_v1::NodeSpec>,
     pub status: Shared<core_v1::NodeStatus>,
 }
-object!(Node NODE { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Node NODE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Node CORE_V1_NODE);
 pub static NODE: TypeDesc = TypeDesc {
     go: "v1.Node",
@@ -2224,7 +2224,7 @@ pub struct NodeList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(NodeList NODE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(NodeList NODE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static NODE_LIST: TypeDesc = TypeDesc {
     go: "v1.NodeList",
     fields: &[
@@ -2525,7 +2525,7 @@ pub struct PersistentVolume {
     pub spec: Shared<core_v1::PersistentVolumeSpec>,
     pub status: Shared<core_v1::PersistentVolumeStatus>,
 }
-object!(PersistentVolume PERSISTENT_VOLUME { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(PersistentVolume PERSISTENT_VOLUME kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(PersistentVolume CORE_V1_PERSISTENT_VOLUME);
 pub static PERSISTENT_VOLUME: TypeDesc = TypeDesc {
     go: "v1.PersistentVolume",
@@ -2550,7 +2550,7 @@ pub struct PersistentVolumeClaim {
     pub spec: Shared<core_v1::PersistentVolumeClaimSpec>,
     pub status: Shared<core_v1::PersistentVolumeClaimStatus>,
 }
-object!(PersistentVolumeClaim PERSISTENT_VOLUME_CLAIM { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(PersistentVolumeClaim PERSISTENT_VOLUME_CLAIM kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(PersistentVolumeClaim CORE_V1_PERSISTENT_VOLUME_CLAIM);
 pub static PERSISTENT_VOLUME_CLAIM: TypeDesc = TypeDesc {
     go: "v1.PersistentVolumeClaim",
@@ -2600,7 +2600,7 @@ pub struct PersistentVolumeClaimList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(PersistentVolumeClaimList PERSISTENT_VOLUME_CLAIM_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(PersistentVolumeClaimList PERSISTENT_VOLUME_CLAIM_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static PERSISTENT_VOLUME_CLAIM_LIST: TypeDesc = TypeDesc {
     go: "v1.PersistentVolumeClaimList",
     fields: &[
@@ -2722,7 +2722,7 @@ pub struct PersistentVolumeList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(PersistentVolumeList PERSISTENT_VOLUME_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(PersistentVolumeList PERSISTENT_VOLUME_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static PERSISTENT_VOLUME_LIST: TypeDesc = TypeDesc {
     go: "v1.PersistentVolumeList",
     fields: &[
@@ -2855,7 +2855,7 @@ pub struct Pod {
     pub spec: Shared<core_v1::PodSpec>,
     pub status: Shared<core_v1::PodStatus>,
 }
-object!(Pod POD { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Pod POD kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Pod CORE_V1_POD);
 pub static POD: TypeDesc = TypeDesc {
     go: "v1.Pod",
@@ -3059,7 +3059,7 @@ pub struct PodList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(PodList POD_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(PodList POD_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static POD_LIST: TypeDesc = TypeDesc {
     go: "v1.PodList",
     fields: &[
@@ -3381,7 +3381,7 @@ pub struct PodTemplate {
     pub metadata: meta_v1::ObjectMeta,
     pub template: Shared<core_v1::PodTemplateSpec>,
 }
-object!(PodTemplate POD_TEMPLATE { 0 api_version, 1 kind, 2 metadata, 3 template });
+object!(PodTemplate POD_TEMPLATE kind { 0 api_version, 1 kind, 2 metadata, 3 template });
 resource!(PodTemplate CORE_V1_POD_TEMPLATE);
 pub static POD_TEMPLATE: TypeDesc = TypeDesc {
     go: "v1.PodTemplate",
@@ -3404,7 +3404,7 @@ pub struct PodTemplateList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(PodTemplateList POD_TEMPLATE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(PodTemplateList POD_TEMPLATE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static POD_TEMPLATE_LIST: TypeDesc = TypeDesc {
     go: "v1.PodTemplateList",
     fields: &[
@@ -3615,7 +3615,7 @@ pub struct ReplicationController {
     pub spec: Shared<core_v1::ReplicationControllerSpec>,
     pub status: Shared<core_v1::ReplicationControllerStatus>,
 }
-object!(ReplicationController REPLICATION_CONTROLLER { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(ReplicationController REPLICATION_CONTROLLER kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ReplicationController CORE_V1_REPLICATION_CONTROLLER);
 pub static REPLICATION_CONTROLLER: TypeDesc = TypeDesc {
     go: "v1.ReplicationController",
@@ -3663,7 +3663,7 @@ pub struct ReplicationControllerList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ReplicationControllerList REPLICATION_CONTROLLER_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ReplicationControllerList REPLICATION_CONTROLLER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static REPLICATION_CONTROLLER_LIST: TypeDesc = TypeDesc {
     go: "v1.ReplicationControllerList",
     fields: &[
@@ -3792,7 +3792,7 @@ pub struct ResourceQuota {
     pub spec: Shared<core_v1::ResourceQuotaSpec>,
     pub status: Shared<core_v1::ResourceQuotaStatus>,
 }
-object!(ResourceQuota RESOURCE_QUOTA { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(ResourceQuota RESOURCE_QUOTA kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ResourceQuota CORE_V1_RESOURCE_QUOTA);
 pub static RESOURCE_QUOTA: TypeDesc = TypeDesc {
     go: "v1.ResourceQuota",
@@ -3816,7 +3816,7 @@ pub struct ResourceQuotaList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ResourceQuotaList RESOURCE_QUOTA_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ResourceQuotaList RESOURCE_QUOTA_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static RESOURCE_QUOTA_LIST: TypeDesc = TypeDesc {
     go: "v1.ResourceQuotaList",
     fields: &[
@@ -4025,7 +4025,7 @@ pub struct Secret {
     pub string_data: Map<Str>,
     pub type_: Str,
 }
-object!(Secret SECRET { 0 api_version, 1 data, 2 immutable, 3 kind, 4 metadata, 5 string_data, 6 type_ });
+object!(Secret SECRET kind { 0 api_version, 1 data, 2 immutable, 3 kind, 4 metadata, 5 string_data, 6 type_ });
 resource!(Secret CORE_V1_SECRET);
 pub static SECRET: TypeDesc = TypeDesc {
     go: "v1.Secret",
@@ -4089,7 +4089,7 @@ pub struct SecretList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(SecretList SECRET_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(SecretList SECRET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SECRET_LIST: TypeDesc = TypeDesc {
     go: "v1.SecretList",
     fields: &[
@@ -4212,7 +4212,7 @@ pub struct Service {
     pub spec: Shared<core_v1::ServiceSpec>,
     pub status: Shared<core_v1::ServiceStatus>,
 }
-object!(Service SERVICE { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Service SERVICE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Service CORE_V1_SERVICE);
 pub static SERVICE: TypeDesc = TypeDesc {
     go: "v1.Service",
@@ -4238,7 +4238,7 @@ pub struct ServiceAccount {
     pub metadata: meta_v1::ObjectMeta,
     pub secrets: List<core_v1::ObjectReference>,
 }
-object!(ServiceAccount SERVICE_ACCOUNT { 0 api_version, 1 automount_service_account_token, 2 image_pull_secrets, 3 kind, 4 metadata, 5 secrets });
+object!(ServiceAccount SERVICE_ACCOUNT kind { 0 api_version, 1 automount_service_account_token, 2 image_pull_secrets, 3 kind, 4 metadata, 5 secrets });
 resource!(ServiceAccount CORE_V1_SERVICE_ACCOUNT);
 pub static SERVICE_ACCOUNT: TypeDesc = TypeDesc {
     go: "v1.ServiceAccount",
@@ -4263,7 +4263,7 @@ pub struct ServiceAccountList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ServiceAccountList SERVICE_ACCOUNT_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ServiceAccountList SERVICE_ACCOUNT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SERVICE_ACCOUNT_LIST: TypeDesc = TypeDesc {
     go: "v1.ServiceAccountList",
     fields: &[
@@ -4307,7 +4307,7 @@ pub struct ServiceList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ServiceList SERVICE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ServiceList SERVICE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SERVICE_LIST: TypeDesc = TypeDesc {
     go: "v1.ServiceList",
     fields: &[

@@ -101,7 +101,7 @@ pub struct EndpointSlice {
     pub metadata: meta_v1::ObjectMeta,
     pub ports: List<discovery_v1::EndpointPort>,
 }
-object!(EndpointSlice ENDPOINT_SLICE { 0 address_type, 1 api_version, 2 endpoints, 3 kind, 4 metadata, 5 ports });
+object!(EndpointSlice ENDPOINT_SLICE kind { 0 address_type, 1 api_version, 2 endpoints, 3 kind, 4 metadata, 5 ports });
 resource!(EndpointSlice DISCOVERY_V1_ENDPOINT_SLICE);
 pub static ENDPOINT_SLICE: TypeDesc = TypeDesc {
     go: "v1.EndpointSlice",
@@ -126,7 +126,7 @@ pub struct EndpointSliceList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(EndpointSliceList ENDPOINT_SLICE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(EndpointSliceList ENDPOINT_SLICE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ENDPOINT_SLICE_LIST: TypeDesc = TypeDesc {
     go: "v1.EndpointSliceList",
     fields: &[

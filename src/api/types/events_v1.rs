@@ -22,7 +22,7 @@ pub struct Event {
     pub series: Ptr<events_v1::EventSeries>,
     pub type_: Str,
 }
-object!(Event EVENT { 0 action, 1 api_version, 2 deprecated_count, 3 deprecated_first_timestamp, 4 deprecated_last_timestamp, 5 deprecated_source, 6 event_time, 7 kind, 8 metadata, 9 note, 10 reason, 11 regarding, 12 related, 13 reporting_controller, 14 reporting_instance, 15 series, 16 type_ });
+object!(Event EVENT kind { 0 action, 1 api_version, 2 deprecated_count, 3 deprecated_first_timestamp, 4 deprecated_last_timestamp, 5 deprecated_source, 6 event_time, 7 kind, 8 metadata, 9 note, 10 reason, 11 regarding, 12 related, 13 reporting_controller, 14 reporting_instance, 15 series, 16 type_ });
 resource!(Event EVENTS_V1_EVENT);
 pub static EVENT: TypeDesc = TypeDesc {
     go: "v1.Event",
@@ -58,7 +58,7 @@ pub struct EventList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(EventList EVENT_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(EventList EVENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static EVENT_LIST: TypeDesc = TypeDesc {
     go: "v1.EventList",
     fields: &[

@@ -419,7 +419,7 @@ pub struct Status {
     pub reason: Str,
     pub status: Str,
 }
-object!(Status STATUS { 0 api_version, 1 code, 2 details, 3 kind, 4 message, 5 metadata, 6 reason, 7 status });
+object!(Status STATUS kind { 0 api_version, 1 code, 2 details, 3 kind, 4 message, 5 metadata, 6 reason, 7 status });
 pub static STATUS: TypeDesc = TypeDesc {
     go: "v1.Status",
     fields: &[

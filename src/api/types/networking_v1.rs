@@ -45,7 +45,7 @@ pub struct IPAddress {
     pub metadata: meta_v1::ObjectMeta,
     pub spec: Shared<networking_v1::IPAddressSpec>,
 }
-object!(IPAddress IP_ADDRESS { 0 api_version, 1 kind, 2 metadata, 3 spec });
+object!(IPAddress IP_ADDRESS kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(IPAddress NETWORKING_V1_IP_ADDRESS);
 pub static IP_ADDRESS: TypeDesc = TypeDesc {
     go: "v1.IPAddress",
@@ -68,7 +68,7 @@ pub struct IPAddressList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(IPAddressList IP_ADDRESS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(IPAddressList IP_ADDRESS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static IP_ADDRESS_LIST: TypeDesc = TypeDesc {
     go: "v1.IPAddressList",
     fields: &[
@@ -125,7 +125,7 @@ pub struct Ingress {
     pub spec: Shared<networking_v1::IngressSpec>,
     pub status: Shared<networking_v1::IngressStatus>,
 }
-object!(Ingress INGRESS { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(Ingress INGRESS kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Ingress NETWORKING_V1_INGRESS);
 pub static INGRESS: TypeDesc = TypeDesc {
     go: "v1.Ingress",
@@ -167,7 +167,7 @@ pub struct IngressClass {
     pub metadata: meta_v1::ObjectMeta,
     pub spec: Shared<networking_v1::IngressClassSpec>,
 }
-object!(IngressClass INGRESS_CLASS { 0 api_version, 1 kind, 2 metadata, 3 spec });
+object!(IngressClass INGRESS_CLASS kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(IngressClass NETWORKING_V1_INGRESS_CLASS);
 pub static INGRESS_CLASS: TypeDesc = TypeDesc {
     go: "v1.IngressClass",
@@ -190,7 +190,7 @@ pub struct IngressClassList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(IngressClassList INGRESS_CLASS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(IngressClassList INGRESS_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static INGRESS_CLASS_LIST: TypeDesc = TypeDesc {
     go: "v1.IngressClassList",
     fields: &[
@@ -254,7 +254,7 @@ pub struct IngressList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(IngressList INGRESS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(IngressList INGRESS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static INGRESS_LIST: TypeDesc = TypeDesc {
     go: "v1.IngressList",
     fields: &[
@@ -424,7 +424,7 @@ pub struct NetworkPolicy {
     pub metadata: meta_v1::ObjectMeta,
     pub spec: Shared<networking_v1::NetworkPolicySpec>,
 }
-object!(NetworkPolicy NETWORK_POLICY { 0 api_version, 1 kind, 2 metadata, 3 spec });
+object!(NetworkPolicy NETWORK_POLICY kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(NetworkPolicy NETWORKING_V1_NETWORK_POLICY);
 pub static NETWORK_POLICY: TypeDesc = TypeDesc {
     go: "v1.NetworkPolicy",
@@ -483,7 +483,7 @@ pub struct NetworkPolicyList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(NetworkPolicyList NETWORK_POLICY_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(NetworkPolicyList NETWORK_POLICY_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static NETWORK_POLICY_LIST: TypeDesc = TypeDesc {
     go: "v1.NetworkPolicyList",
     fields: &[
@@ -608,7 +608,7 @@ pub struct ServiceCIDR {
     pub spec: Shared<networking_v1::ServiceCIDRSpec>,
     pub status: Shared<networking_v1::ServiceCIDRStatus>,
 }
-object!(ServiceCIDR SERVICE_CIDR { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(ServiceCIDR SERVICE_CIDR kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ServiceCIDR NETWORKING_V1_SERVICE_CIDR);
 pub static SERVICE_CIDR: TypeDesc = TypeDesc {
     go: "v1.ServiceCIDR",
@@ -632,7 +632,7 @@ pub struct ServiceCIDRList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ServiceCIDRList SERVICE_CIDR_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ServiceCIDRList SERVICE_CIDR_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SERVICE_CIDR_LIST: TypeDesc = TypeDesc {
     go: "v1.ServiceCIDRList",
     fields: &[

@@ -27,7 +27,7 @@ pub struct RuntimeClass {
     pub overhead: Ptr<node_v1::Overhead>,
     pub scheduling: Ptr<node_v1::Scheduling>,
 }
-object!(RuntimeClass RUNTIME_CLASS { 0 api_version, 1 handler, 2 kind, 3 metadata, 4 overhead, 5 scheduling });
+object!(RuntimeClass RUNTIME_CLASS kind { 0 api_version, 1 handler, 2 kind, 3 metadata, 4 overhead, 5 scheduling });
 resource!(RuntimeClass NODE_V1_RUNTIME_CLASS);
 pub static RUNTIME_CLASS: TypeDesc = TypeDesc {
     go: "v1.RuntimeClass",
@@ -52,7 +52,7 @@ pub struct RuntimeClassList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(RuntimeClassList RUNTIME_CLASS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(RuntimeClassList RUNTIME_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static RUNTIME_CLASS_LIST: TypeDesc = TypeDesc {
     go: "v1.RuntimeClassList",
     fields: &[

@@ -9,7 +9,7 @@ pub struct Eviction {
     pub kind: Str,
     pub metadata: meta_v1::ObjectMeta,
 }
-object!(Eviction EVICTION { 0 api_version, 1 delete_options, 2 kind, 3 metadata });
+object!(Eviction EVICTION kind { 0 api_version, 1 delete_options, 2 kind, 3 metadata });
 resource!(Eviction POLICY_V1_EVICTION);
 pub static EVICTION: TypeDesc = TypeDesc {
     go: "v1.Eviction",
@@ -33,7 +33,7 @@ pub struct PodDisruptionBudget {
     pub spec: Shared<policy_v1::PodDisruptionBudgetSpec>,
     pub status: Shared<policy_v1::PodDisruptionBudgetStatus>,
 }
-object!(PodDisruptionBudget POD_DISRUPTION_BUDGET { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(PodDisruptionBudget POD_DISRUPTION_BUDGET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(PodDisruptionBudget POLICY_V1_POD_DISRUPTION_BUDGET);
 pub static POD_DISRUPTION_BUDGET: TypeDesc = TypeDesc {
     go: "v1.PodDisruptionBudget",
@@ -57,7 +57,7 @@ pub struct PodDisruptionBudgetList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(PodDisruptionBudgetList POD_DISRUPTION_BUDGET_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(PodDisruptionBudgetList POD_DISRUPTION_BUDGET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static POD_DISRUPTION_BUDGET_LIST: TypeDesc = TypeDesc {
     go: "v1.PodDisruptionBudgetList",
     fields: &[

@@ -26,7 +26,7 @@ pub struct ClusterRole {
     pub metadata: meta_v1::ObjectMeta,
     pub rules: List<rbac_v1::PolicyRule>,
 }
-object!(ClusterRole CLUSTER_ROLE { 0 aggregation_rule, 1 api_version, 2 kind, 3 metadata, 4 rules });
+object!(ClusterRole CLUSTER_ROLE kind { 0 aggregation_rule, 1 api_version, 2 kind, 3 metadata, 4 rules });
 resource!(ClusterRole RBAC_V1_CLUSTER_ROLE);
 pub static CLUSTER_ROLE: TypeDesc = TypeDesc {
     go: "v1.ClusterRole",
@@ -51,7 +51,7 @@ pub struct ClusterRoleBinding {
     pub role_ref: rbac_v1::RoleRef,
     pub subjects: List<rbac_v1::Subject>,
 }
-object!(ClusterRoleBinding CLUSTER_ROLE_BINDING { 0 api_version, 1 kind, 2 metadata, 3 role_ref, 4 subjects });
+object!(ClusterRoleBinding CLUSTER_ROLE_BINDING kind { 0 api_version, 1 kind, 2 metadata, 3 role_ref, 4 subjects });
 resource!(ClusterRoleBinding RBAC_V1_CLUSTER_ROLE_BINDING);
 pub static CLUSTER_ROLE_BINDING: TypeDesc = TypeDesc {
     go: "v1.ClusterRoleBinding",
@@ -75,7 +75,7 @@ pub struct ClusterRoleBindingList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ClusterRoleBindingList CLUSTER_ROLE_BINDING_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ClusterRoleBindingList CLUSTER_ROLE_BINDING_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CLUSTER_ROLE_BINDING_LIST: TypeDesc = TypeDesc {
     go: "v1.ClusterRoleBindingList",
     fields: &[
@@ -97,7 +97,7 @@ pub struct ClusterRoleList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(ClusterRoleList CLUSTER_ROLE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(ClusterRoleList CLUSTER_ROLE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CLUSTER_ROLE_LIST: TypeDesc = TypeDesc {
     go: "v1.ClusterRoleList",
     fields: &[
@@ -143,7 +143,7 @@ pub struct Role {
     pub metadata: meta_v1::ObjectMeta,
     pub rules: List<rbac_v1::PolicyRule>,
 }
-object!(Role ROLE { 0 api_version, 1 kind, 2 metadata, 3 rules });
+object!(Role ROLE kind { 0 api_version, 1 kind, 2 metadata, 3 rules });
 resource!(Role RBAC_V1_ROLE);
 pub static ROLE: TypeDesc = TypeDesc {
     go: "v1.Role",
@@ -167,7 +167,7 @@ pub struct RoleBinding {
     pub role_ref: rbac_v1::RoleRef,
     pub subjects: List<rbac_v1::Subject>,
 }
-object!(RoleBinding ROLE_BINDING { 0 api_version, 1 kind, 2 metadata, 3 role_ref, 4 subjects });
+object!(RoleBinding ROLE_BINDING kind { 0 api_version, 1 kind, 2 metadata, 3 role_ref, 4 subjects });
 resource!(RoleBinding RBAC_V1_ROLE_BINDING);
 pub static ROLE_BINDING: TypeDesc = TypeDesc {
     go: "v1.RoleBinding",
@@ -191,7 +191,7 @@ pub struct RoleBindingList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(RoleBindingList ROLE_BINDING_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(RoleBindingList ROLE_BINDING_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ROLE_BINDING_LIST: TypeDesc = TypeDesc {
     go: "v1.RoleBindingList",
     fields: &[
@@ -213,7 +213,7 @@ pub struct RoleList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(RoleList ROLE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(RoleList ROLE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ROLE_LIST: TypeDesc = TypeDesc {
     go: "v1.RoleList",
     fields: &[

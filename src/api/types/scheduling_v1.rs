@@ -12,7 +12,7 @@ pub struct PriorityClass {
     pub preemption_policy: OStr,
     pub value: i32,
 }
-object!(PriorityClass PRIORITY_CLASS { 0 api_version, 1 description, 2 global_default, 3 kind, 4 metadata, 5 preemption_policy, 6 value });
+object!(PriorityClass PRIORITY_CLASS kind { 0 api_version, 1 description, 2 global_default, 3 kind, 4 metadata, 5 preemption_policy, 6 value });
 resource!(PriorityClass SCHEDULING_V1_PRIORITY_CLASS);
 pub static PRIORITY_CLASS: TypeDesc = TypeDesc {
     go: "v1.PriorityClass",
@@ -38,7 +38,7 @@ pub struct PriorityClassList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(PriorityClassList PRIORITY_CLASS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(PriorityClassList PRIORITY_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static PRIORITY_CLASS_LIST: TypeDesc = TypeDesc {
     go: "v1.PriorityClassList",
     fields: &[

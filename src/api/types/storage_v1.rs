@@ -9,7 +9,7 @@ pub struct CSIDriver {
     pub metadata: meta_v1::ObjectMeta,
     pub spec: Shared<storage_v1::CSIDriverSpec>,
 }
-object!(CSIDriver CSI_DRIVER { 0 api_version, 1 kind, 2 metadata, 3 spec });
+object!(CSIDriver CSI_DRIVER kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(CSIDriver STORAGE_V1_CSI_DRIVER);
 pub static CSI_DRIVER: TypeDesc = TypeDesc {
     go: "v1.CSIDriver",
@@ -32,7 +32,7 @@ pub struct CSIDriverList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(CSIDriverList CSI_DRIVER_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(CSIDriverList CSI_DRIVER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CSI_DRIVER_LIST: TypeDesc = TypeDesc {
     go: "v1.CSIDriverList",
     fields: &[
@@ -91,7 +91,7 @@ pub struct CSINode {
     pub spec: Shared<storage_v1::CSINodeSpec>,
     pub status: Shared<storage_v1::CSINodeStatus>,
 }
-object!(CSINode CSI_NODE { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(CSINode CSI_NODE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(CSINode STORAGE_V1_CSI_NODE);
 pub static CSI_NODE: TypeDesc = TypeDesc {
     go: "v1.CSINode",
@@ -137,7 +137,7 @@ pub struct CSINodeList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(CSINodeList CSI_NODE_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(CSINodeList CSI_NODE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CSI_NODE_LIST: TypeDesc = TypeDesc {
     go: "v1.CSINodeList",
     fields: &[
@@ -194,7 +194,7 @@ pub struct CSIStorageCapacity {
     pub node_topology: Ptr<meta_v1::LabelSelector>,
     pub storage_class_name: Str,
 }
-object!(CSIStorageCapacity CSI_STORAGE_CAPACITY { 0 api_version, 1 capacity, 2 kind, 3 maximum_volume_size, 4 metadata, 5 node_topology, 6 storage_class_name });
+object!(CSIStorageCapacity CSI_STORAGE_CAPACITY kind { 0 api_version, 1 capacity, 2 kind, 3 maximum_volume_size, 4 metadata, 5 node_topology, 6 storage_class_name });
 resource!(CSIStorageCapacity STORAGE_V1_CSI_STORAGE_CAPACITY);
 pub static CSI_STORAGE_CAPACITY: TypeDesc = TypeDesc {
     go: "v1.CSIStorageCapacity",
@@ -220,7 +220,7 @@ pub struct CSIStorageCapacityList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(CSIStorageCapacityList CSI_STORAGE_CAPACITY_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(CSIStorageCapacityList CSI_STORAGE_CAPACITY_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CSI_STORAGE_CAPACITY_LIST: TypeDesc = TypeDesc {
     go: "v1.CSIStorageCapacityList",
     fields: &[
@@ -248,7 +248,7 @@ pub struct StorageClass {
     pub reclaim_policy: OStr,
     pub volume_binding_mode: OStr,
 }
-object!(StorageClass STORAGE_CLASS { 0 allow_volume_expansion, 1 allowed_topologies, 2 api_version, 3 kind, 4 metadata, 5 mount_options, 6 parameters, 7 provisioner, 8 reclaim_policy, 9 volume_binding_mode });
+object!(StorageClass STORAGE_CLASS kind { 0 allow_volume_expansion, 1 allowed_topologies, 2 api_version, 3 kind, 4 metadata, 5 mount_options, 6 parameters, 7 provisioner, 8 reclaim_policy, 9 volume_binding_mode });
 resource!(StorageClass STORAGE_V1_STORAGE_CLASS);
 pub static STORAGE_CLASS: TypeDesc = TypeDesc {
     go: "v1.StorageClass",
@@ -277,7 +277,7 @@ pub struct StorageClassList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(StorageClassList STORAGE_CLASS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(StorageClassList STORAGE_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static STORAGE_CLASS_LIST: TypeDesc = TypeDesc {
     go: "v1.StorageClassList",
     fields: &[
@@ -362,7 +362,7 @@ pub struct VolumeAttachment {
     pub spec: Shared<storage_v1::VolumeAttachmentSpec>,
     pub status: Shared<storage_v1::VolumeAttachmentStatus>,
 }
-object!(VolumeAttachment VOLUME_ATTACHMENT { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+object!(VolumeAttachment VOLUME_ATTACHMENT kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(VolumeAttachment STORAGE_V1_VOLUME_ATTACHMENT);
 pub static VOLUME_ATTACHMENT: TypeDesc = TypeDesc {
     go: "v1.VolumeAttachment",
@@ -386,7 +386,7 @@ pub struct VolumeAttachmentList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(VolumeAttachmentList VOLUME_ATTACHMENT_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(VolumeAttachmentList VOLUME_ATTACHMENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static VOLUME_ATTACHMENT_LIST: TypeDesc = TypeDesc {
     go: "v1.VolumeAttachmentList",
     fields: &[
@@ -469,7 +469,7 @@ pub struct VolumeAttributesClass {
     pub metadata: meta_v1::ObjectMeta,
     pub parameters: Map<Str>,
 }
-object!(VolumeAttributesClass VOLUME_ATTRIBUTES_CLASS { 0 api_version, 1 driver_name, 2 kind, 3 metadata, 4 parameters });
+object!(VolumeAttributesClass VOLUME_ATTRIBUTES_CLASS kind { 0 api_version, 1 driver_name, 2 kind, 3 metadata, 4 parameters });
 resource!(VolumeAttributesClass STORAGE_V1_VOLUME_ATTRIBUTES_CLASS);
 pub static VOLUME_ATTRIBUTES_CLASS: TypeDesc = TypeDesc {
     go: "v1.VolumeAttributesClass",
@@ -493,7 +493,7 @@ pub struct VolumeAttributesClassList {
     pub kind: Str,
     pub metadata: meta_v1::ListMeta,
 }
-object!(VolumeAttributesClassList VOLUME_ATTRIBUTES_CLASS_LIST { 0 api_version, 1 items, 2 kind, 3 metadata });
+object!(VolumeAttributesClassList VOLUME_ATTRIBUTES_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static VOLUME_ATTRIBUTES_CLASS_LIST: TypeDesc = TypeDesc {
     go: "v1.VolumeAttributesClassList",
     fields: &[

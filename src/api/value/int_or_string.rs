@@ -61,9 +61,8 @@ impl IntOrString {
             IntOrString::Str(s) => s,
         };
         let wrong = |e: String| format!("invalid value for IntOrString: {e}");
-        let digits = s
-            .strip_suffix('%')
-            .ok_or_else(|| wrong("invalid type: string is not a percentage".to_string()))?;
+        let digits =
+            s.strip_suffix('%').ok_or_else(|| wrong("invalid type: string is not a percentage".to_string()))?;
         let percent: i64 = digits
             .parse()
             .map_err(|_| wrong(format!("invalid value \"{s}\": strconv.Atoi: parsing \"{digits}\": invalid syntax")))?;

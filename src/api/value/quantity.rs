@@ -61,18 +61,8 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 const NANO: i32 = -9;
-const DECIMAL_SUFFIXES: [(&str, i32); 10] = [
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("", 0),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
+const DECIMAL_SUFFIXES: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY_SUFFIXES: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /// (base 2 or 10, exponent, format) of a suffix.

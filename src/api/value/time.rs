@@ -152,7 +152,10 @@ pub fn parse_rfc3339_micro(s: &str) -> Result<(i64, i64), String> {
 fn parse_layout(s: &str, layout: &str, micro: bool) -> Result<(i64, i64), String> {
     let quoted = crate::go::time_quote(s);
     let cannot = |rest: &str, elem: &str| {
-        Err(format!("parsing time {quoted} as \"{layout}\": cannot parse {} as \"{elem}\"", crate::go::time_quote(rest)))
+        Err(format!(
+            "parsing time {quoted} as \"{layout}\": cannot parse {} as \"{elem}\"",
+            crate::go::time_quote(rest)
+        ))
     };
     let range = |what: &str| Err(format!("parsing time {quoted}: {what} out of range"));
     let b = s.as_bytes();
@@ -234,10 +237,7 @@ fn parse_layout(s: &str, layout: &str, micro: bool) -> Result<(i64, i64), String
         _ => return cannot(s.get(p..).unwrap_or(""), "Z07:00"),
     }
     if p < b.len() {
-        return Err(format!(
-            "parsing time {quoted}: extra text: {}",
-            crate::go::time_quote(s.get(p..).unwrap_or(""))
-        ));
+        return Err(format!("parsing time {quoted}: extra text: {}", crate::go::time_quote(s.get(p..).unwrap_or(""))));
     }
     let [y, m, d, h, min, sec] = fields;
     if d < 1 || d > days_in(y, m) {
@@ -261,6 +261,9 @@ mod tests {
             parse_rfc3339("x").unwrap_err(),
             r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#
         );
-        assert_eq!(parse_rfc3339("2026-02-30T00:00:00Z").unwrap_err(), r#"parsing time "2026-02-30T00:00:00Z": day out of range"#);
+        assert_eq!(
+            parse_rfc3339("2026-02-30T00:00:00Z").unwrap_err(),
+            r#"parsing time "2026-02-30T00:00:00Z": day out of range"#
+        );
     }
 }

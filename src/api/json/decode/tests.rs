@@ -28,7 +28,10 @@ fn type_errors() {
             r#"{"spec":{"containers":[{"env":[{"name":"x","value":1}]}]}}"#,
             "json: cannot unmarshal number into Go struct field EnvVar.spec.containers.env.value of type string",
         ),
-        (r#"{"spec":{"containers":"x"}}"#, "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container"),
+        (
+            r#"{"spec":{"containers":"x"}}"#,
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container",
+        ),
         (r#"[1]"#, "json: cannot unmarshal array into Go value of type v1.Pod"),
         (
             r#"{"spec":{"containers":[{"imagePullPolicy":3}]}}"#,
@@ -38,10 +41,7 @@ fn type_errors() {
             r#"{"spec":{"containers":[{"ports":[{"containerPort":8.5}]}]}}"#,
             "json: cannot unmarshal number 8.5 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32",
         ),
-        (
-            r#"{"metadata":{"creationTimestamp":5}}"#,
-            "json: cannot unmarshal number into Go value of type string",
-        ),
+        (r#"{"metadata":{"creationTimestamp":5}}"#, "json: cannot unmarshal number into Go value of type string"),
         (r#"{"spec":{"containers":1}}x"#, "invalid character 'x' after top-level value"),
         (
             r#"{"spec":{"containers":[{"resources":{"requests":{"cpu":"x"}}}]}}"#,
