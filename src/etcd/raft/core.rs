@@ -231,6 +231,19 @@ impl<D: Payload> Raft<D> {
     pub fn compact(&mut self, index: u64) {
         self.log.compact(index);
     }
+    /// Forgets the entries up to `index` but for the last `count` of at most `bytes` bytes, for members that lag.
+    pub fn compact_keeping(&mut self, index: u64, count: u64, bytes: u64) {
+        let at = self.log.keep_after(index.min(self.log.applied), count, bytes);
+        self.log.compact(at);
+    }
+    /// Committed entries from `low` to `high`, at most `count`; none if they are compacted.
+    pub fn entries(&self, low: u64, high: u64, count: usize) -> Vec<Entry<D>> {
+        self.log.committed_entries(low, high, count)
+    }
+    /// Bytes of the payloads of all entries held.
+    pub fn log_bytes(&self) -> u64 {
+        self.log.bytes()
+    }
     #[cfg(test)]
     pub(super) fn set_randomized_election_timeout(&mut self, ticks: u32) {
         self.randomized_election_timeout = ticks;

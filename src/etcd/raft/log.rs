@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 /// The log. Indices: `offset` < ... `applied` <= `applying` <= `committed` <= last; `stable` <= last.
 pub(super) struct Log<D> {
     entries: VecDeque<Entry<D>>,
+    /// Their payloads' bytes.
+    bytes: u64,
     /// Index and term of the entry before the first: what the last compaction or snapshot covers.
     offset: u64,
     offset_term: u64,
@@ -34,6 +36,7 @@ impl<D: Payload> Log<D> {
     pub fn new(index: u64, term: u64, entries: Vec<Entry<D>>, max_applying_size: u64) -> Self {
         let last = entries.last().map_or(index, |e| e.index);
         Self {
+            bytes: entries.iter().map(Entry::payload_size).sum(),
             entries: entries.into(),
             offset: index,
             offset_term: term,
@@ -97,6 +100,18 @@ impl<D: Payload> Log<D> {
     pub fn entries_from(&self, low: u64, max_size: u64) -> Option<Vec<Entry<D>>> {
         (low >= self.first_index()).then(|| self.slice(low, self.last_index() + 1, max_size))
     }
+    /// Committed entries from `low` on, at most `count`.
+    pub fn committed_entries(&self, low: u64, high: u64, count: usize) -> Vec<Entry<D>> {
+        if low < self.first_index() {
+            return Vec::new();
+        }
+        let high = high.min(self.committed).min(low.saturating_add(count as u64).saturating_sub(1));
+        if high < low { Vec::new() } else { self.slice(low, high + 1, u64::MAX) }
+    }
+    /// Bytes of all entries held.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
     /// All entries on the disk.
     #[cfg(test)]
     pub fn stable_entries(&self) -> Vec<Entry<D>> {
@@ -118,7 +133,10 @@ impl<D: Payload> Log<D> {
             });
         }
         let keep = usize::try_from(after.saturating_sub(self.offset)).unwrap_or(usize::MAX);
-        self.entries.truncate(keep);
+        while self.entries.len() > keep {
+            self.bytes -= self.entries.pop_back().map_or(0, |e| e.payload_size());
+        }
+        self.bytes += entries.iter().map(Entry::payload_size).sum::<u64>();
         self.stable = self.stable.min(after);
         self.stabilizing = self.stabilizing.min(after);
         self.entries.extend(entries);
@@ -279,6 +297,7 @@ impl<D: Payload> Log<D> {
         ));
         self.committed = snapshot.index;
         self.entries.clear();
+        self.bytes = 0;
         self.offset = snapshot.index;
         self.offset_term = snapshot.term;
         self.stable = snapshot.index;
@@ -291,9 +310,23 @@ impl<D: Payload> Log<D> {
         let index = index.min(self.applied).min(self.stable);
         let Some(term) = self.term(index) else { return };
         let drop = usize::try_from(index.saturating_sub(self.offset)).unwrap_or(0).min(self.entries.len());
-        self.entries.drain(..drop);
+        self.bytes -= self.entries.drain(..drop).map(|e| e.payload_size()).sum::<u64>();
         self.offset = index;
         self.offset_term = term;
+    }
+    /// The lowest index after which there are at most `count` entries of at most `bytes` bytes up to `index`.
+    pub fn keep_after(&self, index: u64, count: u64, bytes: u64) -> u64 {
+        let upto = usize::try_from(index.saturating_sub(self.offset)).unwrap_or(0).min(self.entries.len());
+        let (mut kept, mut size, mut at) = (0, 0u64, index);
+        for entry in self.entries.range(..upto).rev() {
+            kept += 1;
+            size = size.saturating_add(entry.payload_size());
+            if kept > count || size > bytes {
+                break;
+            }
+            at = entry.index - 1;
+        }
+        at
     }
     fn describe(&self) -> String {
         let unstable = self.last_index() - self.stable.max(self.offset).min(self.last_index());
