@@ -291,6 +291,23 @@ impl Status {
         Self::failure(code, why, message).about(q, name).retry_after(retry_after)
     }
 
+    /// The server could not be reached, in the words of the network: no code and no reason.
+    pub fn transport(message: impl Into<String>) -> Status {
+        Self::failure(0, "", message.into())
+    }
+    /// Whether no server answered at all.
+    pub fn is_transport(&self) -> bool {
+        self.body.code == 0 && self.body.reason.is_empty()
+    }
+    /// The resource has no such verb.
+    pub fn is_method_not_supported(&self) -> bool {
+        self.is(reason::METHOD_NOT_ALLOWED)
+    }
+    /// Something went wrong in the server.
+    pub fn is_internal(&self) -> bool {
+        self.is(reason::INTERNAL_ERROR)
+    }
+
     fn is(&self, why: &str) -> bool {
         self.body.reason == *why
     }

@@ -142,13 +142,13 @@ impl Inner {
     /// Writes an event or its series; false if it should be tried again.
     async fn record(&self, client: &Client, event: &Event) -> bool {
         let (namespace, name) = (&event.metadata.namespace, &event.metadata.name);
-        let mut result = Err(Status::not_found("events.k8s.io", "events", name));
+        let mut result = Err(Status::not_found(("events.k8s.io", "events"), name));
         if let Some(series) = event.series.get() {
             let body = format!(
                 r#"{{"series":{{"count":{},"lastObservedTime":"{}"}}}}"#,
                 series.count, series.last_observed_time
             );
-            result = client.patch::<Event>(namespace, name, PatchType::StrategicMerge, body, "").await;
+            result = client.patch::<Event>(namespace, name, PatchType::Strategic, body, "").await;
         }
         if matches!(&result, Err(err) if err.is_not_found()) {
             result = client.create(namespace, event.clone()).await;

@@ -288,7 +288,7 @@ impl LeaderElector {
 
     async fn update(&mut self, record: &Record) -> Result<(), Status> {
         let Some(lease) = &self.lease else {
-            return Err(Status::internal_error("lease not initialized, call get or create first"));
+            return Err(Status::transport("lease not initialized, call get or create first"));
         };
         let mut body = (**lease).clone();
         fill(&mut body, record);

@@ -38,11 +38,6 @@ impl<K: Ord + Clone, V> Lru<K, V> {
             self.entries.remove(&oldest);
         }
     }
-
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
 }
 
 #[cfg(test)]
@@ -57,6 +52,6 @@ mod tests {
         assert_eq!(lru.get(&"a").copied(), Some(1));
         lru.insert("c", 3);
         assert!(lru.get(&"b").is_none());
-        assert_eq!(lru.len(), 2);
+        assert_eq!(lru.get(&"c").copied(), Some(3));
     }
 }

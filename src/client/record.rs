@@ -151,10 +151,10 @@ async fn write_one(inner: &Inner, client: &Client, what: &Correlated, correlator
         Correlated::Skip => return true,
     };
     let namespace = &event.metadata.namespace;
-    let mut result = Err(Status::not_found("", "events", &event.metadata.name));
+    let mut result = Err(Status::not_found(("", "events"), &event.metadata.name));
     if update {
         let body = count_patch(event);
-        result = client.patch::<Event>(namespace, &event.metadata.name, PatchType::StrategicMerge, body, "").await;
+        result = client.patch::<Event>(namespace, &event.metadata.name, PatchType::Strategic, body, "").await;
     }
     // It may have been removed meanwhile.
     if matches!(&result, Err(err) if err.is_not_found()) {
@@ -186,7 +186,7 @@ async fn write_one(inner: &Inner, client: &Client, what: &Correlated, correlator
 
 fn count_patch(event: &Event) -> String {
     let mut message = String::new();
-    api::json::write_string(&event.message, &mut message);
+    api::json::write_string(&mut message, &event.message, false);
     let at = event.last_timestamp.to_string();
     if event.message.is_empty() {
         format!(r#"{{"count":{},"lastTimestamp":"{at}"}}"#, event.count)
