@@ -2,6 +2,64 @@
 //!
 //! [`process`] is what every program in the world is started with, the shell's own tools and kubectl alike.
 
+mod arithmetic;
+mod builtins;
+mod expand;
+mod interpreter;
+pub mod pattern;
 pub mod process;
+mod signals;
+mod syntax;
+pub mod tools;
 
+pub use builtins::NAMES as BUILTINS;
+pub use interpreter::{Dialect, Flow, Io, Shell, Tools};
 pub use process::{Files, Input, LocalFuture, Output, Process, Program};
+pub use signals::{NAMES as SIGNALS, Signals, named as signal_named};
+pub use syntax::is_incomplete;
+
+use std::rc::Rc;
+
+/// `sh`: runs `-c TEXT`, a script named by its path, or standard input; its exit code.
+pub async fn sh(ctx: sim::Ctx, process: Process, tools: Rc<dyn Tools>, dialect: Dialect, signals: Signals) -> i32 {
+    let io = Io { stdin: process.stdin.clone(), stdout: process.stdout.clone(), stderr: process.stderr.clone() };
+    let mut shell = Shell::new(&ctx, tools, dialect, &process, signals);
+    let mut arguments = process.args.iter().skip(1);
+    let mut text = None;
+    while let Some(word) = arguments.next() {
+        let Some(flags) = word.strip_prefix('-').filter(|f| !f.is_empty()) else {
+            // A script.
+            shell.set_arguments(word, arguments.cloned().collect());
+            match process.files.read(&process.path(word)) {
+                Ok(content) => text = Some(String::from_utf8_lossy(&content).into_owned()),
+                Err(error) => {
+                    io.complain(&format!("sh: can't open '{word}': {error}\n")).await;
+                    return 2;
+                }
+            }
+            break;
+        };
+        if flags.contains('c') {
+            let Some(program) = arguments.next() else {
+                io.complain("sh: -c requires an argument\n").await;
+                return 2;
+            };
+            let prefix = flags.replace(['c', 'i', 'l'], "");
+            text = Some(if prefix.is_empty() { program.clone() } else { format!("set -{prefix}; {program}") });
+            if let Some(name) = arguments.next() {
+                shell.set_arguments(name, arguments.cloned().collect());
+            }
+            break;
+        }
+    }
+    let text = match text {
+        Some(text) => text,
+        None => String::from_utf8_lossy(&process.read_all().await).into_owned(),
+    };
+    shell.run(&text, &io).await;
+    shell.finish(&io).await;
+    shell.status()
+}
+
+#[cfg(test)]
+mod tests;

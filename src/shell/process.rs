@@ -102,10 +102,35 @@ pub struct BrokenPipe;
 pub trait Input {
     /// The next bytes; none at the end.
     fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>>;
+    /// The next line with its newline, or what is left before the end; what follows stays for the next reader.
+    fn read_line(&self) -> LocalFuture<'_, Option<String>>;
     /// Whether it is a terminal.
     fn is_terminal(&self) -> bool {
         false
     }
+}
+
+/// Takes the first line off `chunks`, which are what has been read so far; none if it has not ended yet.
+fn split_line(chunks: &mut VecDeque<Rc<[u8]>>) -> Option<Vec<u8>> {
+    let whole = chunks.iter().any(|c| c.contains(&b'\n'));
+    if !whole {
+        return None;
+    }
+    let mut line = Vec::new();
+    while let Some(chunk) = chunks.pop_front() {
+        match chunk.iter().position(|b| *b == b'\n') {
+            None => line.extend_from_slice(&chunk),
+            Some(end) => {
+                let (now, later) = chunk.split_at(end + 1);
+                line.extend_from_slice(now);
+                if !later.is_empty() {
+                    chunks.push_front(later.into());
+                }
+                return Some(line);
+            }
+        }
+    }
+    Some(line)
 }
 
 /// Where a program writes.
@@ -235,7 +260,42 @@ impl Output for PipeWriter {
     }
 }
 
+impl PipeReader {
+    fn take_line(&self, ended: bool) -> Option<String> {
+        let mut chunks = self.0.chunks.borrow_mut();
+        let line = split_line(&mut chunks).or_else(|| {
+            let rest: Vec<u8> = chunks.drain(..).flat_map(|c| c.to_vec()).collect();
+            if ended && !rest.is_empty() {
+                return Some(rest);
+            }
+            if !rest.is_empty() {
+                chunks.push_back(rest.into());
+            }
+            None
+        })?;
+        self.0.bytes.set(self.0.bytes.get().saturating_sub(line.len()));
+        drop(chunks);
+        self.0.changed.notify();
+        Some(String::from_utf8_lossy(&line).into_owned())
+    }
+}
+
 impl Input for PipeReader {
+    fn read_line(&self) -> LocalFuture<'_, Option<String>> {
+        Box::pin(async move {
+            loop {
+                let full = self.0.bytes.get() >= PIPE_BYTES;
+                let ended = self.0.writers.get() == 0;
+                if let Some(line) = self.take_line(ended || full) {
+                    return Some(line);
+                }
+                if ended {
+                    return None;
+                }
+                self.0.changed.notified().await;
+            }
+        })
+    }
     fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
         Box::pin(async move {
             let pipe = &self.0;
@@ -267,6 +327,16 @@ impl Bytes {
 }
 
 impl Input for Bytes {
+    fn read_line(&self) -> LocalFuture<'_, Option<String>> {
+        let all = self.0.take().filter(|bytes| !bytes.is_empty());
+        let line = all.map(|bytes| {
+            let end = bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |i| i + 1);
+            let (line, rest) = bytes.split_at(end);
+            *self.0.borrow_mut() = Some(rest.into());
+            String::from_utf8_lossy(line).into_owned()
+        });
+        Box::pin(std::future::ready(line))
+    }
     fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
         Box::pin(std::future::ready(self.0.take().filter(|bytes| !bytes.is_empty())))
     }
@@ -328,7 +398,8 @@ mod tests {
             out.borrow_mut().push(total.to_string());
             let (writer, reader) = pipe();
             drop(reader);
-            out.borrow_mut().push(format!("{:?}", writer.write(b"y").await));
+            let broken = writer.write(b"y").await;
+            out.borrow_mut().push(format!("{broken:?}"));
         });
         assert!(sim.run_for(sim::Duration::from_secs(2)).is_ok());
         assert_eq!(*log.borrow(), ["reading", "written Ok(())", "65537", "Err(BrokenPipe)"]);
