@@ -20,6 +20,7 @@ pub mod table;
 #[rustfmt::skip]
 pub mod types;
 pub mod value;
+pub mod yaml;
 
 pub use object::{Object, Resource};
 pub use rev::{AnyRev, Rev};

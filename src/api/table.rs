@@ -26,7 +26,12 @@ impl Column {
 
     /// The column that holds the object's name.
     pub const fn name() -> Column {
-        Column { name: Cow::Borrowed("Name"), type_: Cow::Borrowed("string"), format: Cow::Borrowed("name"), priority: 0 }
+        Column {
+            name: Cow::Borrowed("Name"),
+            type_: Cow::Borrowed("string"),
+            format: Cow::Borrowed("name"),
+            priority: 0,
+        }
     }
 
     /// A column shown with `-o wide` only.

@@ -42,6 +42,15 @@ impl Value {
         lexer.end()?;
         Ok(v)
     }
+    /// Parses the JSON value that a text begins with; gives it and how many bytes it took.
+    ///
+    /// # Errors
+    /// Go's syntax errors.
+    pub fn parse_prefix(text: &str) -> std::result::Result<(Value, usize), SyntaxError> {
+        let mut lexer = Lexer::new(text);
+        let v = parse(&mut lexer, 0, &mut String::new(), &mut |_| {})?;
+        Ok((v, lexer.pos))
+    }
     /// An empty object.
     pub fn object() -> Value {
         Value::Object(Map::empty())
