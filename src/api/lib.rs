@@ -4,6 +4,8 @@
 //! struct implements [`Object`]: a descriptor and access to its fields by number. One codec, one patch, one apply, one
 //! validation of enums and required fields are driven by that.
 
+pub mod defaults;
+pub mod duration;
 pub mod dynamic;
 pub mod equality;
 pub mod field;
@@ -19,6 +21,7 @@ pub mod status;
 pub mod table;
 #[rustfmt::skip]
 pub mod types;
+pub mod validation;
 pub mod value;
 pub mod yaml;
 

@@ -1,0 +1,190 @@
+//! Admission: plugins that change or refuse writes, in the order of the real server's table
+//! (pkg/kubeapiserver/options/plugins.go). One file a plugin, one row of `PLUGINS`.
+
+mod default_storage_class;
+mod default_toleration_seconds;
+mod namespace_lifecycle;
+mod node_restriction;
+mod pod_topology_labels;
+mod priority;
+mod service_account;
+mod storage_object_in_use_protection;
+mod taint_nodes_by_condition;
+
+use api::{AnyRev, KindInfo, Object, Status, Str};
+
+use crate::registry::{Call, read};
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A new object, or the action of a subresource.
+    Create,
+    /// A change.
+    Update,
+    /// The end of an object.
+    Delete,
+    /// `exec`, `attach`, `portforward`, `proxy`.
+    Connect,
+}
+
+/// What a plugin knows of a write.
+pub struct Attributes<'a> {
+    /// The request.
+    pub call: &'a Call,
+    /// What it does.
+    pub operation: Operation,
+    /// The object's name; empty where it is still to be generated.
+    pub name: Str,
+    /// Objects that the cache didn't have yet, read from the store for this request: resource, key, object.
+    live: Vec<(usize, String, Option<AnyRev>)>,
+}
+
+impl<'a> Attributes<'a> {
+    /// The write of a request.
+    pub fn new(call: &'a Call, operation: Operation) -> Attributes<'a> {
+        Attributes { call, operation, name: call.name.clone(), live: Vec::new() }
+    }
+
+    /// Whether it is about objects of this resource, or of this subresource of it.
+    pub fn is(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        let kind = self.call.resource().kind;
+        kind.plural == resource && kind.group == group && &*self.call.subresource == subresource
+    }
+
+    /// The resource's kind.
+    pub fn kind(&self) -> &'static KindInfo {
+        self.call.resource().kind
+    }
+
+    /// Another object: as the cache has it, or as it was read for this request.
+    pub fn find(&self, resource: usize, key: &str) -> Option<AnyRev> {
+        self.call.server.cache.resource(resource).get(key).or_else(|| {
+            let read = self.live.iter().find(|(r, k, _)| *r == resource && k == key);
+            read.and_then(|(_, _, object)| object.clone())
+        })
+    }
+
+    /// A refusal: `pods "web" is forbidden: ...`.
+    pub fn forbidden(&self, object: Option<&dyn Object>, reason: &str) -> Status {
+        let kind = self.kind();
+        let mut name = self.name.clone();
+        if name.is_empty()
+            && let Some(metadata) = object.and_then(|object| object.metadata())
+        {
+            name = if metadata.name.is_empty() { metadata.generate_name.clone() } else { metadata.name.clone() };
+        }
+        if name.is_empty() {
+            name = "Unknown".into();
+        }
+        let resource = if self.call.subresource.is_empty() {
+            kind.plural.to_string()
+        } else {
+            format!("{}/{}", kind.plural, self.call.subresource)
+        };
+        Status::forbidden((kind.group, &*resource), &name, reason)
+    }
+}
+
+/// Another object that a plugin will ask for: resource and key.
+type Need = (usize, String);
+
+struct Plugin {
+    /// The plugin's name, as `--enable-admission-plugins` has it.
+    #[allow(dead_code, reason = "names the row; read by observers of the table")]
+    name: &'static str,
+    needs: Option<fn(&Attributes, &dyn Object) -> Vec<Need>>,
+    mutate: Option<fn(&mut Attributes, &mut dyn Object, Option<&dyn Object>) -> Result<(), Status>>,
+    /// (new, old): a deletion has only the old.
+    validate: Option<fn(&mut Attributes, Option<&dyn Object>, Option<&dyn Object>) -> Result<(), Status>>,
+}
+
+static PLUGINS: &[Plugin] = &[
+    Plugin {
+        name: "NamespaceLifecycle",
+        needs: Some(namespace_lifecycle::needs),
+        mutate: Some(namespace_lifecycle::admit),
+        validate: Some(namespace_lifecycle::validate),
+    },
+    Plugin {
+        name: "ServiceAccount",
+        needs: Some(service_account::needs),
+        mutate: Some(service_account::mutate),
+        validate: None,
+    },
+    Plugin { name: "NodeRestriction", needs: None, mutate: Some(node_restriction::admit), validate: None },
+    Plugin {
+        name: "TaintNodesByCondition",
+        needs: None,
+        mutate: Some(taint_nodes_by_condition::mutate),
+        validate: None,
+    },
+    Plugin { name: "Priority", needs: Some(priority::needs), mutate: Some(priority::mutate), validate: Some(priority::validate) },
+    Plugin {
+        name: "DefaultTolerationSeconds",
+        needs: None,
+        mutate: Some(default_toleration_seconds::mutate),
+        validate: None,
+    },
+    Plugin { name: "DefaultStorageClass", needs: None, mutate: Some(default_storage_class::mutate), validate: None },
+    Plugin {
+        name: "StorageObjectInUseProtection",
+        needs: None,
+        mutate: Some(storage_object_in_use_protection::mutate),
+        validate: None,
+    },
+    Plugin {
+        name: "PodTopologyLabels",
+        needs: Some(pod_topology_labels::needs),
+        mutate: Some(pod_topology_labels::mutate),
+        validate: None,
+    },
+];
+
+/// Reads from the store what the plugins will ask for and the cache doesn't have (their live look-ups).
+pub async fn look_up(attributes: &mut Attributes<'_>, object: &dyn Object) -> Result<(), Status> {
+    let mut needs = Vec::new();
+    for plugin in PLUGINS {
+        if let Some(of) = plugin.needs {
+            needs.extend(of(attributes, object));
+        }
+    }
+    let server = &attributes.call.server;
+    for (resource, key) in needs {
+        if server.cache.resource(resource).get(&key).is_some() {
+            continue;
+        }
+        let full = server.resources.get(resource).map(|r| format!("{}{key}", r.prefix)).unwrap_or_default();
+        let found = read(server, &full).await?;
+        attributes.live.push((resource, key, found));
+    }
+    Ok(())
+}
+
+/// Lets the plugins change the object.
+pub fn mutate(
+    attributes: &mut Attributes<'_>,
+    object: &mut dyn Object,
+    old: Option<&dyn Object>,
+) -> Result<(), Status> {
+    for plugin in PLUGINS {
+        if let Some(mutate) = plugin.mutate {
+            mutate(attributes, object, old)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets the plugins refuse the write.
+pub fn validate(
+    attributes: &mut Attributes<'_>,
+    new: Option<&dyn Object>,
+    old: Option<&dyn Object>,
+) -> Result<(), Status> {
+    for plugin in PLUGINS {
+        if let Some(validate) = plugin.validate {
+            validate(attributes, new, old)?;
+        }
+    }
+    Ok(())
+}

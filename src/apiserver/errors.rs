@@ -1,0 +1,22 @@
+//! Failures in Kubernetes' words, where more than one place of the server says them.
+
+use api::Status;
+
+use crate::storage::StoreError;
+
+/// 500 or 504, as client-go's callers see a store that doesn't answer; 410 for a compacted revision.
+pub fn store(error: StoreError) -> Status {
+    match error {
+        StoreError::Compacted(_) => Status::expired(error.to_string()),
+        _ => Status::internal(error),
+    }
+}
+
+/// 504: the cache doesn't know that revision in time.
+pub fn too_large_resource_version(asked: u64, current: u64) -> Status {
+    Status::timeout(&format!("Too large resource version: {asked}, current: {current}"), 1).with_cause(
+        "ResourceVersionTooLarge",
+        "Too large resource version",
+        "",
+    )
+}

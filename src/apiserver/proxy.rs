@@ -1,0 +1,197 @@
+//! What the server passes on to a kubelet: logs and commands in containers.
+
+use std::rc::Rc;
+
+use api::core_v1::{Node, Pod};
+use api::rest::{
+    Answer, Body, Channel, ClientFrame, Credential, ExecOptions, LogOptions, Query, Request, Response, ServerFrame,
+    Target, Verb,
+};
+use api::{Status, Str};
+use futures_util::{FutureExt, StreamExt};
+use sim::sync::mpsc;
+use sim::{Addr, Conn};
+
+use crate::Inner;
+use crate::alloc::parse_ip;
+use crate::registry::{Call, read};
+
+/// The port of every kubelet's server.
+const KUBELET_PORT: u16 = 10250;
+
+/// Serves `log`: an answer, or none once the stream has been served.
+pub(crate) async fn log(call: &Rc<Call>, conn: &Conn, stream: u64) -> Result<Option<Answer>, Status> {
+    let mut options = match &call.request.query {
+        Query::Log(options) => options.clone(),
+        _ => LogOptions::default(),
+    };
+    let pod = pod(call).await?;
+    options.container = container(&pod, &options.container)?;
+    if pod.spec.node_name.is_empty() {
+        // Nothing was written yet.
+        return Ok(Some(Answer::Text(Str::default())));
+    }
+    let path = format!("/containerLogs/{}/{}/{}", call.namespace, call.name, options.container);
+    let request = forwarded(call, Verb::Get, path, Query::Log(options));
+    let (_, none) = mpsc::channel(0);
+    relay(call, &pod, request, conn, stream, none).await
+}
+
+/// Serves `exec` and `attach`.
+pub(crate) async fn exec(
+    call: &Rc<Call>,
+    conn: &Conn,
+    stream: u64,
+    bytes: mpsc::Receiver<Rc<[u8]>>,
+) -> Result<Option<Answer>, Status> {
+    let mut options = match &call.request.query {
+        Query::Exec(options) => options.clone(),
+        _ => ExecOptions::default(),
+    };
+    let pod = pod(call).await?;
+    options.container = container(&pod, &options.container)?;
+    if pod.spec.node_name.is_empty() {
+        return Err(Status::bad_request(format!("pod {} does not have a host assigned", call.name)));
+    }
+    let path = format!("/{}/{}/{}/{}", call.subresource, call.namespace, call.name, options.container);
+    let request = forwarded(call, Verb::Create, path, Query::Exec(options));
+    relay(call, &pod, request, conn, stream, bytes).await
+}
+
+fn forwarded(call: &Call, verb: Verb, path: String, query: Query) -> Request {
+    Request {
+        verb,
+        target: Target::Path(Str::from(path)),
+        query,
+        delete: None,
+        body: Body::Empty,
+        accept: Default::default(),
+        credential: Credential::Certificate {
+            user: "kube-apiserver-kubelet-client".into(),
+            groups: vec!["kubeadm:cluster-admins".into()],
+        },
+        impersonate: None,
+        user_agent: "kube-apiserver".into(),
+        causes: call.request.causes.clone(),
+    }
+}
+
+async fn pod(call: &Call) -> Result<Pod, Status> {
+    let found = read(&call.server, &call.key()).await?;
+    let found = found.ok_or_else(|| Status::not_found(call.resource().kind, &call.name))?;
+    found.body.downcast_ref::<Pod>().cloned().ok_or_else(|| Status::internal("not a Pod"))
+}
+
+/// The container that is meant (podLogOptions' and podExecOptions' rules).
+fn container(pod: &Pod, asked: &Str) -> Result<Str, Status> {
+    let spec = &*pod.spec;
+    let all = || {
+        let ephemeral = spec.ephemeral_containers.iter().map(|c| &c.name);
+        spec.init_containers.iter().chain(spec.containers.iter()).map(|c| &c.name).chain(ephemeral)
+    };
+    if !asked.is_empty() {
+        if all().any(|name| name == asked) {
+            return Ok(asked.clone());
+        }
+        return Err(Status::bad_request(format!("container {asked} is not valid for pod {}", pod.metadata.name)));
+    }
+    if let Some(name) = pod.metadata.annotations.get("kubectl.kubernetes.io/default-container")
+        && all().any(|other| other == name)
+    {
+        return Ok(name.clone());
+    }
+    if let [only] = &spec.containers[..] {
+        return Ok(only.name.clone());
+    }
+    let join = |names: Vec<&str>| names.join(" ");
+    let mut text = format!(
+        "a container name must be specified for pod {}, choose one of: [{}]",
+        pod.metadata.name,
+        join(spec.containers.iter().map(|c| &*c.name).collect())
+    );
+    if !spec.init_containers.is_empty() {
+        let init = join(spec.init_containers.iter().map(|c| &*c.name).collect());
+        text.push_str(&format!(" or one of the init containers: [{init}]"));
+    }
+    Err(Status::bad_request(text))
+}
+
+/// Where the kubelet of a node listens.
+fn kubelet(server: &Inner, node: &str) -> Result<Addr, Status> {
+    let found = server.cache.resource(server.nodes).get(node);
+    let found = found.ok_or_else(|| Status::not_found(("", "nodes"), node))?;
+    let Some(object) = found.body.downcast_ref::<Node>() else { return Err(Status::internal("not a Node")) };
+    let address = object.status.addresses.iter().find(|a| &*a.type_ == "InternalIP");
+    let ip = address.and_then(|address| parse_ip(&address.address));
+    let ip = ip.ok_or_else(|| Status::internal(format!("no preferred addresses found; known addresses: [] for node {node}")))?;
+    Ok(Addr { ip, port: KUBELET_PORT })
+}
+
+/// Passes the kubelet's answer on, frame by frame, and the client's bytes to it.
+async fn relay(
+    call: &Rc<Call>,
+    pod: &Pod,
+    request: Request,
+    client: &Conn,
+    stream: u64,
+    bytes: mpsc::Receiver<Rc<[u8]>>,
+) -> Result<Option<Answer>, Status> {
+    let server = &call.server;
+    let address = kubelet(server, &pod.spec.node_name)?;
+    let Target::Path(path) = request.target.clone() else { return Err(Status::internal("no path")) };
+    let unreachable = |error: sim::NetError| {
+        let method = if request.verb == Verb::Get { "Get" } else { "error dialing backend: dial" };
+        Status::internal(format!("{method} \"https://{address}{path}\": dial tcp {address}: {error}"))
+    };
+    let kubelet = server.ctx.connect(address).await.map_err(unreachable)?;
+    let broken = |error: sim::NetError| Status::internal(format!("error reading from the kubelet: {error}"));
+    kubelet.send(ClientFrame::Request { stream: 1, request: Box::new(request.clone()) }).map_err(broken)?;
+    let mut bytes = bytes.fuse();
+    let mut started = false;
+    loop {
+        let mut frame = Box::pin(kubelet.recv::<ServerFrame>().fuse());
+        let frame = loop {
+            futures_util::select! {
+                frame = frame => break frame,
+                data = bytes.next() => if let Some(data) = data {
+                    let _ = kubelet.send(ClientFrame::Data { stream: 1, data });
+                },
+            }
+        };
+        match frame {
+            Ok(ServerFrame::Response { response, .. }) if matches!(response.answer, Answer::Stream) => {
+                started = true;
+                call.entry.code.set(response.code);
+                let response = Response { warnings: call.warnings.take(), ..response };
+                if client.send_as("response", ServerFrame::Response { stream, response }).is_err() {
+                    return Ok(None);
+                }
+            }
+            Ok(ServerFrame::Response { response, .. }) => {
+                return match response.answer {
+                    Answer::Status(status) if response.code >= 400 => Err((*status).clone()),
+                    other => Ok(Some(other)),
+                };
+            }
+            Ok(ServerFrame::Data { channel, data, .. }) => {
+                if send(client, stream, channel, data).is_err() {
+                    return Ok(None);
+                }
+            }
+            Ok(ServerFrame::End { status, .. }) => {
+                crate::server::end(client, stream, status);
+                return Ok(None);
+            }
+            Ok(ServerFrame::Events { .. }) => {}
+            Err(_) if started => {
+                crate::server::end(client, stream, None);
+                return Ok(None);
+            }
+            Err(error) => return Err(broken(error)),
+        }
+    }
+}
+
+fn send(client: &Conn, stream: u64, channel: Channel, data: Rc<[u8]>) -> Result<(), sim::NetError> {
+    client.send_as("data", ServerFrame::Data { stream, channel, data })
+}

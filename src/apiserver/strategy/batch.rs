@@ -1,0 +1,49 @@
+//! Jobs, cron jobs, autoscalers.
+
+use api::batch_v1::Job;
+use api::{Object, Str};
+
+use super::{Dependents, Generation, Moment, SPEC, Strategy};
+
+pub static STRATEGIES: &[Strategy] = &[
+    Strategy {
+        group: "batch",
+        resource: "jobs",
+        generation: SPEC,
+        dependents: Dependents::Orphan,
+        prepare_create: job_create,
+        ..Strategy::ORDINARY
+    },
+    Strategy { group: "batch", resource: "cronjobs", generation: SPEC, ..Strategy::ORDINARY },
+    Strategy {
+        group: "autoscaling",
+        resource: "horizontalpodautoscalers",
+        generation: Generation::None,
+        ..Strategy::ORDINARY
+    },
+];
+
+const LEGACY_UID: &str = "controller-uid";
+const LEGACY_NAME: &str = "job-name";
+const UID: &str = "batch.kubernetes.io/controller-uid";
+const NAME: &str = "batch.kubernetes.io/job-name";
+
+/// Gives the pods the job's labels, and the job a selector for them, unless the user does so himself.
+fn job_create(object: &mut dyn Object, _: &Moment) {
+    let Some(job) = object.downcast_mut::<Job>() else { return };
+    if job.spec.manual_selector == Some(true) {
+        return;
+    }
+    let uid = job.metadata.uid.clone();
+    let name = job.metadata.name.clone();
+    let spec = job.spec.make();
+    let labels = &mut spec.template.make().metadata.labels;
+    for (key, value) in [(UID, &uid), (LEGACY_UID, &uid), (NAME, &name), (LEGACY_NAME, &name)] {
+        labels.insert(Str::from(key), value.clone());
+    }
+    // A selector that the user gave stays, and fails validation.
+    let selector = spec.selector.make();
+    if !selector.match_labels.contains_key(UID) {
+        selector.match_labels.insert(Str::from(UID), uid);
+    }
+}

@@ -1,0 +1,188 @@
+//! Pods and their templates (pkg/registry/core/pod/strategy.go).
+
+use api::core_v1::{Container, Pod, PodCondition, PodSpec};
+use api::{Object, Str, Time};
+
+use super::{Generation, Moment, SPEC, Strategy};
+
+pub static STRATEGIES: &[Strategy] = &[
+    Strategy {
+        resource: "pods",
+        generation: SPEC,
+        return_deleted: true,
+        prepare_create,
+        prepare_update,
+        prepare_status,
+        grace: Some(grace),
+        ..Strategy::ORDINARY
+    },
+    Strategy {
+        resource: "podtemplates",
+        generation: Generation::On(&["template"]),
+        return_deleted: true,
+        ..Strategy::ORDINARY
+    },
+];
+
+fn prepare_create(object: &mut dyn Object, moment: &Moment) {
+    let Some(pod) = object.downcast_mut::<Pod>() else { return };
+    let qos = qos_class(&pod.spec);
+    let gated = !pod.spec.scheduling_gates.is_empty();
+    let status = pod.status.make();
+    status.phase = "Pending".into();
+    status.qos_class = qos.into();
+    if gated {
+        set_condition(
+            pod,
+            PodCondition {
+                type_: "PodScheduled".into(),
+                status: "False".into(),
+                reason: "SchedulingGated".into(),
+                message: "Scheduling is blocked due to non-empty scheduling gates".into(),
+                ..Default::default()
+            },
+            moment.time(),
+        );
+    }
+}
+
+fn prepare_update(object: &mut dyn Object, old: &dyn Object, _: &Moment) {
+    let (Some(new), Some(old)) =
+        (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>())
+    else {
+        return;
+    };
+    if new.spec.resources.is_none() && old.spec.resources.is_some() {
+        new.spec.make().resources = old.spec.resources.clone();
+    }
+}
+
+fn prepare_status(object: &mut dyn Object, old: &dyn Object) {
+    let (Some(new), Some(old)) =
+        (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>())
+    else {
+        return;
+    };
+    // Old kubelets spoil owner references, which the garbage collector relies on.
+    new.metadata.owner_references = old.metadata.owner_references.clone();
+    new.metadata.deletion_timestamp = Time::default();
+    if new.status.qos_class.is_empty() {
+        new.status.make().qos_class = old.status.qos_class.clone();
+    }
+    if new.status.resource_claim_statuses.is_nil() && !old.status.resource_claim_statuses.is_nil() {
+        new.status.make().resource_claim_statuses = old.status.resource_claim_statuses.clone();
+    }
+    if new.status.observed_generation == 0 && old.status.observed_generation != 0 {
+        new.status.make().observed_generation = old.status.observed_generation;
+    }
+}
+
+/// A pod gets the time asked for, or its own; one that runs nowhere or has ended goes at once.
+fn grace(object: &dyn Object, asked: Option<i64>) -> i64 {
+    let Some(pod) = object.downcast_ref::<Pod>() else { return 0 };
+    if pod.spec.node_name.is_empty() || matches!(&*pod.status.phase, "Failed" | "Succeeded") {
+        return 0;
+    }
+    let period = asked.or(pod.spec.termination_grace_period_seconds).unwrap_or(0);
+    if period < 0 { 1 } else { period }
+}
+
+/// Sets a condition, keeping its transition time while its status stays (podutil.UpdatePodCondition).
+pub fn set_condition(pod: &mut Pod, mut condition: PodCondition, now: Time) {
+    condition.last_transition_time = now;
+    let conditions = pod.status.make().conditions.make();
+    match conditions.iter_mut().find(|old| old.type_ == condition.type_) {
+        None => conditions.push(condition),
+        Some(old) => {
+            if old.status == condition.status {
+                condition.last_transition_time = old.last_transition_time.clone();
+            }
+            *old = condition;
+        }
+    }
+}
+
+/// The quality of service class of a pod (pkg/apis/core/v1/helper/qos).
+pub fn qos_class(spec: &PodSpec) -> &'static str {
+    let mut containers = spec.containers.iter().chain(spec.init_containers.iter()).peekable();
+    let mut requests: Vec<(&str, api::Quantity)> = Vec::new();
+    let mut limits: Vec<(&str, api::Quantity)> = Vec::new();
+    let mut guaranteed = containers.peek().is_some();
+    if let Some(resources) = spec.resources.get()
+        && (!resources.requests.is_empty() || !resources.limits.is_empty())
+    {
+        guaranteed = add(&mut requests, &mut limits, &resources.requests, &resources.limits);
+    } else {
+        for container in containers {
+            let Container { resources, .. } = container;
+            guaranteed &= add(&mut requests, &mut limits, &resources.requests, &resources.limits);
+        }
+    }
+    if requests.is_empty() && limits.is_empty() {
+        return "BestEffort";
+    }
+    let same = requests.iter().all(|(name, quantity)| {
+        limits.iter().any(|(other, limit)| name == other && quantity.cmp(limit) == std::cmp::Ordering::Equal)
+    });
+    if guaranteed && same && requests.len() == limits.len() { "Guaranteed" } else { "Burstable" }
+}
+
+/// Adds a container's amounts; whether it limits both cpu and memory.
+fn add<'a>(
+    requests: &mut Vec<(&'a str, api::Quantity)>,
+    limits: &mut Vec<(&'a str, api::Quantity)>,
+    container_requests: &'a api::Map<api::Quantity>,
+    container_limits: &'a api::Map<api::Quantity>,
+) -> bool {
+    let zero = api::Quantity::default();
+    let mut limited = 0;
+    for (sum, amounts) in [(requests, container_requests), (limits, container_limits)] {
+        limited = 0;
+        for (name, quantity) in amounts.iter() {
+            if !matches!(&**name, "cpu" | "memory") || quantity.cmp(&zero) != std::cmp::Ordering::Greater {
+                continue;
+            }
+            limited += 1;
+            match sum.iter_mut().find(|(other, _)| *other == &**name) {
+                Some((_, total)) => total.add(quantity),
+                None => sum.push((name, quantity.clone())),
+            }
+        }
+    }
+    limited == 2
+}
+
+/// Binds a pod to a node (BindingREST.setPodNodeAndMetadata). The error is the conflict's reason.
+pub fn bind(
+    pod: &mut Pod,
+    node: &Str,
+    annotations: &api::Map<Str>,
+    labels: &api::Map<Str>,
+    now: Time,
+) -> Result<(), String> {
+    if !pod.metadata.deletion_timestamp.is_zero() {
+        return Err(format!("pod {} is being deleted, cannot be assigned to a host", pod.metadata.name));
+    }
+    if !pod.spec.node_name.is_empty() {
+        return Err(format!("pod {} is already assigned to node {:?}", pod.metadata.name, &*pod.spec.node_name));
+    }
+    if !pod.spec.scheduling_gates.is_empty() {
+        return Err(format!("pod {} has non-empty .spec.schedulingGates", pod.metadata.name));
+    }
+    pod.spec.make().node_name = node.clone();
+    if !pod.status.nominated_node_name.is_empty() {
+        pod.status.make().nominated_node_name = Str::default();
+    }
+    for (key, value) in annotations.iter() {
+        pod.metadata.annotations.insert(key.clone(), value.clone());
+    }
+    for (key, value) in labels.iter() {
+        pod.metadata.labels.insert(key.clone(), value.clone());
+    }
+    set_condition(
+        pod,
+        PodCondition { type_: "PodScheduled".into(), status: "True".into(), ..Default::default() },
+        now,
+    );
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Volumes, claims and the storage group.
+
+use api::core_v1::{PersistentVolume, PersistentVolumeClaim};
+use api::Object;
+
+use super::{Generation, Moment, Strategy};
+
+const GROUP: &str = "storage.k8s.io";
+
+pub static STRATEGIES: &[Strategy] = &[
+    Strategy { resource: "persistentvolumes", return_deleted: true, prepare_create: volume_create, ..Strategy::ORDINARY },
+    Strategy {
+        resource: "persistentvolumeclaims",
+        return_deleted: true,
+        prepare_create: claim_create,
+        ..Strategy::ORDINARY
+    },
+    Strategy { group: GROUP, resource: "storageclasses", return_deleted: true, ..Strategy::ORDINARY },
+    Strategy {
+        group: GROUP,
+        resource: "csidrivers",
+        generation: Generation::UpdatesOnly(&["spec"]),
+        unconditional_update: false,
+        return_deleted: true,
+        ..Strategy::ORDINARY
+    },
+    Strategy {
+        group: GROUP,
+        resource: "csinodes",
+        unconditional_update: false,
+        return_deleted: true,
+        ..Strategy::ORDINARY
+    },
+    Strategy { group: GROUP, resource: "csistoragecapacities", unconditional_update: false, ..Strategy::ORDINARY },
+    Strategy {
+        group: GROUP,
+        resource: "volumeattachments",
+        unconditional_update: false,
+        return_deleted: true,
+        ..Strategy::ORDINARY
+    },
+    Strategy { group: GROUP, resource: "volumeattributesclasses", return_deleted: true, ..Strategy::ORDINARY },
+];
+
+fn volume_create(object: &mut dyn Object, moment: &Moment) {
+    let Some(volume) = object.downcast_mut::<PersistentVolume>() else { return };
+    let status = volume.status.make();
+    status.phase = "Pending".into();
+    status.last_phase_transition_time = moment.time();
+}
+
+fn claim_create(object: &mut dyn Object, _: &Moment) {
+    let Some(claim) = object.downcast_mut::<PersistentVolumeClaim>() else { return };
+    claim.status.make().phase = "Pending".into();
+}
