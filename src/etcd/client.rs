@@ -384,7 +384,7 @@ impl<V: Value> Client<V> {
                         "connection error: desc = \"transport: Error while dialing: dial tcp {addr}: {error}\""
                     );
                     // With other endpoints left the next one is tried at once.
-                    let tried_all = state.endpoint % client.0.endpoints.len().max(1) == 0;
+                    let tried_all = state.endpoint.is_multiple_of(client.0.endpoints.len().max(1));
                     let pause = if tried_all { state.pause } else { Duration::ZERO };
                     if tried_all {
                         state.pause = state.pause.mul_f64(1.6).min(CONNECT_PAUSE_MAX);

@@ -120,6 +120,10 @@ impl<V: Value> Wal<V> {
             db,
         };
         let entries = wal.replay(store.applied.0)?;
+        // What a killed run had written may be in the page cache only, and is about to be relied on.
+        for (path, _) in wal.segments.clone() {
+            wal.disk.sync(&path).await?;
+        }
         let mut state = wal.state;
         // A commit index is not synced by itself, but what is in the database was committed.
         if state != HardState::default() || store.applied.0 > 0 {

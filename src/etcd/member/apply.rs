@@ -36,11 +36,8 @@ impl<V: Value> Store<V> {
 }
 
 impl<V: Value> Member<V> {
-    pub(super) fn apply(&self, entries: Vec<Entry<Rc<Command<V>>>>) {
-        if entries.is_empty() {
-            return;
-        }
-        for entry in &entries {
+    pub(super) fn apply(&self, entries: &[Entry<Rc<Command<V>>>]) {
+        for entry in entries {
             self.apply_one(entry);
         }
         self.flush_watches();

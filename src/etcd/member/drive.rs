@@ -8,6 +8,9 @@ use crate::wal::Command;
 use sim::{DiskError, Severity};
 use std::rc::Rc;
 
+/// Entries applied in one go, so that no poll runs long.
+const APPLY_PORTION: usize = 256;
+
 impl<V: Value> Member<V> {
     pub(super) async fn drive(self) {
         loop {
@@ -51,7 +54,13 @@ impl<V: Value> Member<V> {
             self.send(messages);
         }
         self.send(std::mem::take(&mut ready.messages_after_append));
-        self.apply(ready.committed_entries);
+        let mut portions = ready.committed_entries.chunks(APPLY_PORTION).peekable();
+        while let Some(portion) = portions.next() {
+            self.apply(portion);
+            if portions.peek().is_some() {
+                self.ctx().yield_now().await;
+            }
+        }
         Ok(())
     }
 
@@ -159,11 +168,9 @@ impl<V: Value> Member<V> {
             if entries.is_empty() {
                 break;
             }
-            let mut db = db.borrow_mut();
             for entry in &entries {
-                db.apply_entry(entry);
+                db.borrow_mut().apply_entry(entry);
             }
-            drop(db);
             self.ctx().yield_now().await;
         }
         let (disk, path, record) = {

@@ -9,6 +9,7 @@
 
 mod core;
 mod describe;
+mod lead;
 mod log;
 mod progress;
 mod read_only;

@@ -116,9 +116,8 @@ impl<D: Payload> Raft<D> {
     pub fn advance(&mut self) -> Result<(), StepError> {
         self.accepted.outstanding = false;
         for message in std::mem::take(&mut self.accepted.to_self) {
-            match self.step_unchecked(message) {
-                Err(e @ StepError::Fatal(_)) => return Err(e),
-                _ => {}
+            if let Err(e @ StepError::Fatal(_)) = self.step_unchecked(message) {
+                return Err(e);
             }
         }
         let stable = self.accepted.stable.take();

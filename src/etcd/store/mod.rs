@@ -110,7 +110,13 @@ impl<V: Value> Store<V> {
         if revision < self.compact_revision {
             return Err(Error::Compacted(self.compact_revision));
         }
-        let at = self.history.partition_point(|e| e.revision() < revision);
+        // Mostly it is the newest that are asked for.
+        let recent = self.history.iter().rev().take(32).take_while(|e| e.revision() >= revision).count();
+        let at = if recent < 32 {
+            self.history.len() - recent
+        } else {
+            self.history.partition_point(|e| e.revision() < revision)
+        };
         Ok(self.history.range(at..))
     }
 

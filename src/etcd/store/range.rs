@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::rpc::{Error, KeyValue, RangeRequest, RangeResponse, Span, Value};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::ops::Bound;
 use std::rc::Rc;
 
@@ -27,15 +27,12 @@ impl<V: Value> Store<V> {
         if request.revision < self.compact_revision() {
             return Err(Error::Compacted(self.compact_revision()));
         }
-        // What each key that changed since was before its first change.
-        let mut before: BTreeMap<&str, Option<&Kv<V>>> = BTreeMap::new();
-        for event in self.events_from(request.revision + 1)? {
-            if in_range(request, &event.kv.key) {
-                before.entry(&event.kv.key).or_insert(event.prev.as_ref());
-            }
-        }
-        let untouched = self.live(request).filter(|kv| !before.contains_key(&*kv.key));
-        Ok(collect(request, Merge { a: untouched.peekable(), b: before.values().copied().flatten().peekable() }))
+        // What each key that changed since was before its first change, in the order of keys.
+        let changes = self.events_from(request.revision + 1)?.filter(|e| in_range(request, &e.kv.key));
+        let mut before: Vec<(&str, Option<&Kv<V>>)> = changes.map(|e| (&*e.kv.key, e.prev.as_ref())).collect();
+        before.sort_by_key(|(key, _)| *key);
+        before.dedup_by_key(|(key, _)| *key);
+        Ok(collect(request, Undo { now: self.live(request).peekable(), before: before.into_iter().peekable() }))
     }
 
     fn live<'a>(&'a self, request: &'a RangeRequest) -> impl Iterator<Item = &'a Kv<V>> {
@@ -74,22 +71,37 @@ fn collect<'a, V: Value>(request: &RangeRequest, found: impl Iterator<Item = &'a
     RangeResponse { more: !request.count_only && count > kvs.len(), kvs, count }
 }
 
-/// Two sequences in the order of keys, as one.
-struct Merge<'a, V, A: Iterator<Item = &'a Kv<V>>, B: Iterator<Item = &'a Kv<V>>>
+/// The keys as they are now, with those that changed put back: both in the order of keys.
+struct Undo<'a, V, A: Iterator<Item = &'a Kv<V>>, B: Iterator<Item = (&'a str, Option<&'a Kv<V>>)>>
 where
     V: 'a,
 {
-    a: std::iter::Peekable<A>,
-    b: std::iter::Peekable<B>,
+    now: std::iter::Peekable<A>,
+    before: std::iter::Peekable<B>,
 }
 
-impl<'a, V, A: Iterator<Item = &'a Kv<V>>, B: Iterator<Item = &'a Kv<V>>> Iterator for Merge<'a, V, A, B> {
+impl<'a, V, A: Iterator<Item = &'a Kv<V>>, B: Iterator<Item = (&'a str, Option<&'a Kv<V>>)>> Iterator
+    for Undo<'a, V, A, B>
+{
     type Item = &'a Kv<V>;
     fn next(&mut self) -> Option<Self::Item> {
-        match (self.a.peek(), self.b.peek()) {
-            (Some(a), Some(b)) if b.key < a.key => self.b.next(),
-            (Some(_), _) => self.a.next(),
-            (None, _) => self.b.next(),
+        loop {
+            let order = match (self.now.peek(), self.before.peek()) {
+                (Some(kv), Some((key, _))) => (*kv.key).cmp(key),
+                (_, None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            match order {
+                Ordering::Less => return self.now.next(),
+                Ordering::Equal => {
+                    self.now.next();
+                }
+                Ordering::Greater => {}
+            }
+            // It was there then, or it was not.
+            if let Some((_, Some(kv))) = self.before.next() {
+                return Some(kv);
+            }
         }
     }
 }

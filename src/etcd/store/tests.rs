@@ -6,6 +6,8 @@ use crate::rpc::{
 use sim::Rng;
 
 type S = Store<Rc<str>>;
+/// Revision, key, whether it was deleted.
+type Seen = (u64, String, bool);
 
 fn store() -> S {
     Store::new(64 << 20, vec![1])
@@ -194,8 +196,8 @@ fn model() {
         let mut s = store();
         let mut hub = Hub::new();
         let mut states: Vec<BTreeMap<String, String>> = vec![BTreeMap::new(), BTreeMap::new()];
-        let mut log: Vec<(u64, String, bool)> = Vec::new();
-        let mut watches: Vec<(WatchId, String, Span, u64, Vec<(u64, String, bool)>)> = Vec::new();
+        let mut log: Vec<Seen> = Vec::new();
+        let mut watches: Vec<(WatchId, String, Span, u64, Vec<Seen>)> = Vec::new();
         let name = |rng: &mut Rng| format!("{}{}", ["a/", "a/b/", "b/", "", "é/"][rng.index(5)], rng.below(6));
         for _ in 0..400 {
             let before = s.revision();

@@ -201,5 +201,9 @@ impl Hub {
 
 /// How many bytes two texts have in common at their beginning, whole characters.
 fn common_prefix(a: &str, b: &str) -> usize {
-    a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
+    let mut common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    while !a.is_char_boundary(common) {
+        common -= 1;
+    }
+    common
 }
