@@ -190,7 +190,7 @@ impl View {
 
     fn put(&self, path: &str, content: &[u8], append: bool) -> Result<(), FileError> {
         let (tree, at, read_only) = self.resolve(path);
-        if path.starts_with("/dev/") && tree.get(&at).is_some() {
+        if path == "/dev/null" {
             return Ok(());
         }
         if read_only {

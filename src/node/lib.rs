@@ -2,4 +2,7 @@
 
 pub mod files;
 pub mod kubelet;
+mod node;
 pub mod runtime;
+
+pub use node::{Node, NodeBlueprint};

@@ -1,17 +1,40 @@
 //! The kubelet: makes what the API server says of this node's pods true, and reports.
 
 pub mod actions;
+pub mod admission;
 pub mod backoff;
 pub mod conditions;
+pub mod config;
 pub mod cri_client;
+mod env;
 pub mod expansion;
+mod fields;
+mod gc;
 pub mod go;
 pub mod hash;
+mod hooks;
+#[expect(clippy::module_inception, reason = "the kubelet is what the folder is named after")]
+mod kubelet;
+mod node_status;
+pub mod objects;
 pub mod phase;
 pub mod pleg;
+mod probes;
+mod pull;
 pub mod qos;
 pub mod reasons;
 pub mod record;
 pub mod restart;
+pub mod server;
+mod start;
+mod status_manager;
 pub mod statuses;
+mod sync;
+mod terminate;
 pub mod ticks;
+mod volume_content;
+mod volumes;
+pub mod worker;
+
+pub use config::KubeletConfig;
+pub use kubelet::{Kubelet, run};

@@ -30,7 +30,10 @@ impl Runtime {
         let (repository, tag) = match self.disk.images.borrow().get(&*config.image_ref) {
             Some(stored) => (stored.repository, stored.tag),
             None => {
-                return Err(CriError::not_found(format!("failed to resolve image \"{}\": not found", config.image_ref)));
+                return Err(CriError::not_found(format!(
+                    "failed to resolve image \"{}\": not found",
+                    config.image_ref
+                )));
             }
         };
         let id = self.new_id();
@@ -337,6 +340,9 @@ impl Runtime {
 struct Silent;
 
 impl Input for Silent {
+    fn read_line(&self) -> LocalFuture<'_, Option<String>> {
+        Box::pin(std::future::pending())
+    }
     fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
         Box::pin(std::future::pending())
     }

@@ -19,4 +19,5 @@ mod tools;
 
 pub use ipam::PodRange;
 pub use service::{Costs, Settings, run};
+pub(crate) use state::parse_ip;
 pub use state::{Disk, Seen};

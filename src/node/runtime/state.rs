@@ -1,10 +1,11 @@
 //! What the runtime keeps on the node's disk, and what of it lives only as long as the power is on.
 
 use super::cri::{ContainerConfig, ContainerStatus, Image, PodRecord, SandboxStatus, State};
-use super::images::{Repository, Tag};
+use super::images::{REPOSITORIES, Repository, Tag};
 use super::ipam::Ipam;
 use super::log::Log;
 use super::program::Signals;
+use super::registry::digest;
 use crate::files::Tree;
 use api::Str;
 use sim::JoinHandle;
@@ -78,7 +79,14 @@ pub struct Seen {
 impl Disk {
     /// A disk as installed: only the sandbox image is there.
     pub fn new() -> Rc<Self> {
-        Rc::default()
+        let disk = Self::default();
+        let pause = REPOSITORIES.iter().find(|r| r.path == "pause").and_then(|r| Some((r, r.tags.first()?)));
+        if let Some((repository, tag)) = pause {
+            let name = format!("{}/{}", repository.host, repository.path);
+            let stored = Stored { repository, tag, names: [format!("{name}:{}", tag.name)].into() };
+            disk.images.borrow_mut().insert(format!("{name}@{}", digest(repository, tag)), stored);
+        }
+        Rc::new(disk)
     }
 
     /// What the runtime knows of a pod, the newest first.
@@ -152,7 +160,7 @@ pub(super) fn image(key: &str, stored: &Stored) -> Image {
     }
 }
 
-pub(super) fn parse_ip(text: &str) -> Option<sim::Ip> {
+pub(crate) fn parse_ip(text: &str) -> Option<sim::Ip> {
     let mut octets = text.split('.').map(|o| o.parse::<u8>().ok());
     let ip = sim::Ip::new(octets.next()??, octets.next()??, octets.next()??, octets.next()??);
     octets.next().is_none().then_some(ip)

@@ -204,6 +204,6 @@ fn a_loss_of_power_ends_what_ran_and_keeps_the_images() {
         (seen[0].status.state, seen[0].status.exit_code, &*seen[0].status.reason, &*seen[0].ip),
         (State::Exited, 255, "Unknown", "")
     );
-    assert_eq!(disk.images().len(), 1);
+    assert_eq!(disk.images().len(), 2, "pause and nginx");
     assert_eq!(sim.timer_count(), 0, "an idle runtime waits for nothing");
 }
