@@ -13,6 +13,7 @@ pub mod go;
 pub mod json;
 pub mod names;
 pub mod object;
+pub mod patch;
 pub mod rest;
 mod rev;
 pub mod scheme;
