@@ -1,0 +1,376 @@
+//! The core group but for Services (`pkg/apis/core/v1/defaults.go`).
+
+use super::text;
+use crate::core_v1::*;
+use crate::value::List;
+use crate::{IntOrString, Map, Object, Ptr, Quantity};
+
+pub(super) fn apply(object: &mut dyn Object) -> bool {
+    if let Some(pod) = object.downcast_mut::<Pod>() {
+        pod_spec(&mut pod.spec);
+        pod_only(pod);
+    } else if let Some(template) = object.downcast_mut::<PodTemplate>() {
+        pod_template(template.template.make());
+    } else if let Some(controller) = object.downcast_mut::<ReplicationController>() {
+        replication_controller(controller);
+    } else if let Some(namespace) = object.downcast_mut::<Namespace>() {
+        self::namespace(namespace);
+    } else if let Some(node) = object.downcast_mut::<Node>() {
+        self::node(node);
+    } else if let Some(secret) = object.downcast_mut::<Secret>() {
+        text(&mut secret.type_, "Opaque");
+    } else if let Some(volume) = object.downcast_mut::<PersistentVolume>() {
+        persistent_volume(volume);
+    } else if let Some(claim) = object.downcast_mut::<PersistentVolumeClaim>() {
+        let status = claim.status.phase.is_empty();
+        if status {
+            claim.status.make().phase = "Pending".into();
+        }
+        claim_spec(claim.spec.make());
+    } else {
+        return object.downcast_ref::<ConfigMap>().is_some();
+    }
+    true
+}
+
+fn namespace(namespace: &mut Namespace) {
+    if namespace.status.phase.is_empty() {
+        namespace.status.make().phase = "Active".into();
+    }
+    // `SetDefaults_Namespace`: every namespace can be selected by its name.
+    let name = namespace.metadata.name.clone();
+    if !name.is_empty() && namespace.metadata.labels.get("kubernetes.io/metadata.name") != Some(&name) {
+        namespace.metadata.labels.insert("kubernetes.io/metadata.name", name);
+    }
+}
+
+fn node(node: &mut Node) {
+    if node.status.allocatable.is_empty() && !node.status.capacity.is_empty() {
+        let capacity = node.status.capacity.clone();
+        node.status.make().allocatable = capacity;
+    }
+}
+
+fn replication_controller(controller: &mut ReplicationController) {
+    let spec = controller.spec.make();
+    if spec.replicas.is_none() {
+        spec.replicas = Some(1);
+    }
+    let Some(template) = spec.template.get_mut() else { return };
+    pod_template(template);
+    let labels = template.metadata.labels.clone();
+    if spec.selector.is_empty() {
+        spec.selector = labels.clone();
+    }
+    if controller.metadata.labels.is_empty() {
+        controller.metadata.labels = labels;
+    }
+}
+
+fn persistent_volume(volume: &mut PersistentVolume) {
+    if volume.status.phase.is_empty() {
+        volume.status.make().phase = "Pending".into();
+    }
+    let spec = volume.spec.make();
+    text(&mut spec.persistent_volume_reclaim_policy, "Retain");
+    super::optional_text(&mut spec.volume_mode, "Filesystem");
+    if let Some(path) = spec.host_path.get_mut() {
+        super::optional_text(&mut path.type_, "");
+    }
+}
+
+pub(super) fn claim_spec(spec: &mut PersistentVolumeClaimSpec) {
+    super::optional_text(&mut spec.volume_mode, "Filesystem");
+}
+
+/// A template's pods.
+pub(super) fn pod_template(template: &mut PodTemplateSpec) {
+    pod_spec(&mut template.spec);
+}
+
+/// Whether nothing is left to fill in, so that the spec may stay shared.
+fn is_complete(spec: &PodSpec) -> bool {
+    let container = |c: &Container| {
+        !c.termination_message_path.is_empty()
+            && !c.image_pull_policy.is_empty()
+            && c.ports.iter().all(|p| !p.protocol.is_empty())
+            && c.liveness_probe.is_none()
+            && c.readiness_probe.is_none()
+            && c.startup_probe.is_none()
+            && c.lifecycle.is_none()
+            && c.env.iter().all(|e| e.value_from.is_none())
+            && c.resources.limits.iter().all(|(name, _)| c.resources.requests.contains_key(name))
+    };
+    !spec.dns_policy.is_empty()
+        && !spec.restart_policy.is_empty()
+        && !spec.scheduler_name.is_empty()
+        && spec.termination_grace_period_seconds.is_some()
+        && spec.security_context.is_some()
+        && !spec.host_network
+        && spec.containers.iter().all(container)
+        && spec.init_containers.iter().all(container)
+        && spec.ephemeral_containers.is_empty()
+        && spec.volumes.iter().all(|v| v.projected.get().is_some_and(|p| p.default_mode.is_some()))
+}
+
+fn pod_spec(spec: &mut crate::Shared<PodSpec>) {
+    if is_complete(spec) {
+        return;
+    }
+    let spec = spec.make();
+    text(&mut spec.dns_policy, "ClusterFirst");
+    text(&mut spec.restart_policy, "Always");
+    text(&mut spec.scheduler_name, "default-scheduler");
+    if spec.termination_grace_period_seconds.is_none() {
+        spec.termination_grace_period_seconds = Some(30);
+    }
+    if spec.security_context.is_none() {
+        spec.security_context = Ptr::some(PodSecurityContext::default());
+    }
+    // `serviceAccount` is the old name of the field; conversion keeps both equal.
+    if spec.service_account_name.is_empty() {
+        spec.service_account_name = spec.service_account.clone();
+    }
+    spec.service_account = spec.service_account_name.clone();
+    if let Some(limits) = spec.resources.get().map(|r| r.limits.clone())
+        && let Some(resources) = spec.resources.get_mut()
+    {
+        requests_from_limits(&mut resources.requests, &limits);
+        round(&mut resources.requests);
+        round(&mut resources.limits);
+    }
+    round(&mut spec.overhead);
+    let host_network = spec.host_network;
+    for list in [&mut spec.init_containers, &mut spec.containers] {
+        if !list.is_empty() {
+            list.make().iter_mut().for_each(|c| container(c, host_network));
+        }
+    }
+    if !spec.ephemeral_containers.is_empty() {
+        spec.ephemeral_containers.make().iter_mut().for_each(ephemeral_container);
+    }
+    if !spec.volumes.is_empty() {
+        spec.volumes.make().iter_mut().for_each(volume);
+    }
+    for constraint in spec
+        .topology_spread_constraints
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.when_unsatisfiable.is_empty())
+        .map(|(i, _)| i)
+        .collect::<Vec<_>>()
+    {
+        if let Some(constraint) = spec.topology_spread_constraints.make().get_mut(constraint) {
+            constraint.when_unsatisfiable = "DoNotSchedule".into();
+        }
+    }
+}
+
+/// What holds for a pod but not for a template (`SetDefaults_Pod`).
+fn pod_only(pod: &mut Pod) {
+    let missing = |c: &Container| c.resources.limits.iter().any(|(k, _)| !c.resources.requests.contains_key(k));
+    let spec = &pod.spec;
+    if spec.enable_service_links.is_none()
+        || spec.containers.iter().any(missing)
+        || spec.init_containers.iter().any(missing)
+    {
+        let spec = pod.spec.make();
+        if spec.enable_service_links.is_none() {
+            spec.enable_service_links = Some(true);
+        }
+        for list in [&mut spec.containers, &mut spec.init_containers] {
+            if list.iter().any(missing) {
+                for container in list.make() {
+                    let limits = container.resources.limits.clone();
+                    requests_from_limits(&mut container.resources.requests, &limits);
+                }
+            }
+        }
+    }
+}
+
+fn requests_from_limits(requests: &mut Map<Quantity>, limits: &Map<Quantity>) {
+    for (name, limit) in limits.iter() {
+        if !requests.contains_key(name) {
+            requests.insert(name.clone(), limit.clone());
+        }
+    }
+}
+
+/// Quantities of resources have no more than three decimals (`SetDefaults_ResourceList`).
+pub(super) fn round(list: &mut Map<Quantity>) {
+    let odd = |q: &Quantity| {
+        let mut rounded = q.clone();
+        rounded.round_up(-3);
+        rounded != *q
+    };
+    if list.values().any(odd) {
+        list.iter_mut().for_each(|(_, quantity)| {
+            quantity.round_up(-3);
+        });
+    }
+}
+
+fn pull_policy(image: &str) -> &'static str {
+    // A reference with a digest or a tag other than latest never changes.
+    let name = image.rsplit('/').next().unwrap_or(image);
+    if image.contains('@') {
+        return "IfNotPresent";
+    }
+    match name.split_once(':') {
+        None | Some((_, "latest")) => "Always",
+        Some(_) => "IfNotPresent",
+    }
+}
+
+fn ports(list: &mut List<ContainerPort>, host_network: bool) {
+    let open = |p: &ContainerPort| p.protocol.is_empty() || host_network && p.host_port == 0;
+    if list.iter().any(open) {
+        for port in list.make() {
+            text(&mut port.protocol, "TCP");
+            if host_network && port.host_port == 0 {
+                port.host_port = port.container_port;
+            }
+        }
+    }
+}
+
+fn env(list: &mut List<EnvVar>) {
+    let open =
+        |e: &EnvVar| e.value_from.get().and_then(|f| f.field_ref.get()).is_some_and(|f| f.api_version.is_empty());
+    if list.iter().any(open) {
+        for variable in list.make().iter_mut().filter(|e| open(e)) {
+            if let Some(field) = variable.value_from.get_mut().and_then(|f| f.field_ref.get_mut()) {
+                field.api_version = "v1".into();
+            }
+        }
+    }
+}
+
+fn http_get(action: &mut HTTPGetAction) {
+    text(&mut action.path, "/");
+    text(&mut action.scheme, "HTTP");
+}
+
+fn probe(probe: &mut Ptr<Probe>) {
+    let Some(probe) = probe.get_mut() else { return };
+    for (field, value) in [
+        (&mut probe.timeout_seconds, 1),
+        (&mut probe.period_seconds, 10),
+        (&mut probe.success_threshold, 1),
+        (&mut probe.failure_threshold, 3),
+    ] {
+        if *field == 0 {
+            *field = value;
+        }
+    }
+    if let Some(action) = probe.http_get.get_mut() {
+        http_get(action);
+    }
+    if let Some(action) = probe.grpc.get_mut() {
+        super::optional_text(&mut action.service, "");
+    }
+}
+
+fn lifecycle(lifecycle: &mut Ptr<Lifecycle>) {
+    let Some(lifecycle) = lifecycle.get_mut() else { return };
+    for handler in [&mut lifecycle.post_start, &mut lifecycle.pre_stop] {
+        if let Some(action) = handler.get_mut().and_then(|h| h.http_get.get_mut()) {
+            http_get(action);
+        }
+    }
+}
+
+fn container(container: &mut Container, host_network: bool) {
+    if container.image_pull_policy.is_empty() {
+        container.image_pull_policy = pull_policy(&container.image).into();
+    }
+    text(&mut container.termination_message_path, "/dev/termination-log");
+    text(&mut container.termination_message_policy, "File");
+    ports(&mut container.ports, host_network);
+    env(&mut container.env);
+    round(&mut container.resources.limits);
+    round(&mut container.resources.requests);
+    probe(&mut container.liveness_probe);
+    probe(&mut container.readiness_probe);
+    probe(&mut container.startup_probe);
+    lifecycle(&mut container.lifecycle);
+}
+
+fn ephemeral_container(container: &mut EphemeralContainer) {
+    if container.image_pull_policy.is_empty() {
+        container.image_pull_policy = pull_policy(&container.image).into();
+    }
+    text(&mut container.termination_message_path, "/dev/termination-log");
+    text(&mut container.termination_message_policy, "File");
+    ports(&mut container.ports, false);
+    env(&mut container.env);
+}
+
+/// The mode of files that volumes make (0644).
+const FILE_MODE: i32 = 0o644;
+
+fn volume(volume: &mut Volume) {
+    let mode = |field: &mut Option<i32>| {
+        if field.is_none() {
+            *field = Some(FILE_MODE);
+        }
+    };
+    if let Some(source) = volume.secret.get_mut() {
+        mode(&mut source.default_mode);
+    }
+    if let Some(source) = volume.config_map.get_mut() {
+        mode(&mut source.default_mode);
+    }
+    if let Some(source) = volume.downward_api.get_mut() {
+        mode(&mut source.default_mode);
+        downward_items(&mut source.items);
+    }
+    if let Some(source) = volume.projected.get_mut() {
+        mode(&mut source.default_mode);
+        if !source.sources.is_empty() {
+            for projection in source.sources.make() {
+                if let Some(token) = projection.service_account_token.get_mut()
+                    && token.expiration_seconds.is_none()
+                {
+                    token.expiration_seconds = Some(3600);
+                }
+                if let Some(downward) = projection.downward_api.get_mut() {
+                    downward_items(&mut downward.items);
+                }
+            }
+        }
+    }
+    if let Some(path) = volume.host_path.get_mut() {
+        super::optional_text(&mut path.type_, "");
+    }
+    if let Some(template) = volume.ephemeral.get_mut().and_then(|e| e.volume_claim_template.get_mut()) {
+        claim_spec(template.spec.make());
+    }
+    if has_no_source(volume) {
+        volume.empty_dir = Ptr::some(EmptyDirVolumeSource::default());
+    }
+}
+
+fn downward_items(items: &mut List<DownwardAPIVolumeFile>) {
+    let open = |i: &DownwardAPIVolumeFile| i.field_ref.get().is_some_and(|f| f.api_version.is_empty());
+    if items.iter().any(open) {
+        for item in items.make() {
+            if let Some(field) = item.field_ref.get_mut() {
+                text(&mut field.api_version, "v1");
+            }
+        }
+    }
+}
+
+/// Whether the volume names nothing but itself.
+fn has_no_source(volume: &Volume) -> bool {
+    let (volume, bare): (&dyn Object, &dyn Object) =
+        (volume, &Volume { name: volume.name.clone(), ..Volume::default() });
+    volume.equal(bare)
+}
+
+/// `25%`, as a value of the API.
+pub(super) fn percent(n: u32) -> IntOrString {
+    IntOrString::from(format!("{n}%").as_str())
+}
