@@ -1,1 +1,6 @@
 //! The command line.
+
+pub mod flags;
+pub mod jsonpath;
+pub mod print;
+pub mod value;

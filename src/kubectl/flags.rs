@@ -1,0 +1,357 @@
+//! Flags as spf13/pflag parses them, with its words for mistakes.
+
+use crate::print::human::{parse_duration, quote};
+use std::collections::BTreeMap;
+
+/// What a flag holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// true or false; without a value it is true.
+    Bool,
+    /// Text; the last one given counts.
+    String,
+    /// Text, each occurrence one element.
+    StringArray,
+    /// Comma-separated text, occurrences added up.
+    StringSlice,
+    /// A decimal, octal or hexadecimal integer of 32 bits.
+    Int32,
+    /// The same of 64 bits.
+    Int,
+    /// Go's duration text.
+    Duration,
+}
+
+/// One flag of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// The long name, without dashes.
+    pub name: &'static str,
+    /// The one-letter name.
+    pub short: Option<char>,
+    /// What it holds.
+    pub kind: Type,
+    /// Its value when not given.
+    pub default: &'static str,
+    /// Its value when given without `=value` (pflag's NoOptDefVal).
+    pub bare: Option<&'static str>,
+    /// What help says about it.
+    pub usage: &'static str,
+}
+
+/// A flag; its kind gives the value that a bare one has.
+pub const fn flag(name: &'static str, kind: Type, default: &'static str, usage: &'static str) -> Flag {
+    let bare = match kind {
+        Type::Bool => Some("true"),
+        _ => None,
+    };
+    Flag { name, short: None, kind, default, bare, usage }
+}
+
+impl Flag {
+    /// The same with a one-letter name.
+    pub const fn short(mut self, c: char) -> Flag {
+        self.short = Some(c);
+        self
+    }
+
+    /// The same with a value for the flag given bare.
+    pub const fn bare(mut self, value: &'static str) -> Flag {
+        self.bare = Some(value);
+        self
+    }
+}
+
+/// Parsed flags and what was left.
+#[derive(Clone, Debug, Default)]
+pub struct Parsed {
+    values: BTreeMap<&'static str, Vec<String>>,
+    defaults: BTreeMap<&'static str, &'static str>,
+    /// Arguments that are no flags.
+    pub args: Vec<String>,
+    /// How many of `args` stood before `--`.
+    pub dash: Option<usize>,
+    /// `-h` or `--help` was given.
+    pub help: bool,
+}
+
+impl Parsed {
+    /// Whether the flag was given.
+    pub fn changed(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// The flag's text, its default when not given.
+    pub fn str(&self, name: &str) -> &str {
+        match self.values.get(name).and_then(|v| v.last()) {
+            Some(v) => v,
+            None => self.defaults.get(name).copied().unwrap_or(""),
+        }
+    }
+
+    /// A bool flag.
+    pub fn bool(&self, name: &str) -> bool {
+        matches!(self.str(name), "1" | "t" | "T" | "TRUE" | "true" | "True")
+    }
+
+    /// An integer flag; 0 when it is none.
+    pub fn int(&self, name: &str) -> i64 {
+        parse_int(self.str(name), 64).unwrap_or(0)
+    }
+
+    /// A duration in nanoseconds.
+    pub fn duration(&self, name: &str) -> i64 {
+        parse_duration(self.str(name)).unwrap_or(0)
+    }
+
+    /// All elements of a list flag.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        match self.values.get(name) {
+            Some(v) => v.clone(),
+            None => match self.defaults.get(name) {
+                Some(d) if !d.is_empty() => d.split(',').map(String::from).collect(),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// Sets a flag as if it had been given.
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.values.insert(name, vec![value.to_string()]);
+    }
+}
+
+/// Go's `strconv.ParseInt(s, 0, bits)` with its error text.
+pub fn parse_int(text: &str, bits: u32) -> Result<i64, String> {
+    let syntax = || format!("strconv.ParseInt: parsing {}: invalid syntax", quote(text));
+    let range = || format!("strconv.ParseInt: parsing {}: value out of range", quote(text));
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, text.get(1..).unwrap_or("")),
+        Some(b'+') => (false, text.get(1..).unwrap_or("")),
+        _ => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, body) = if let Some(r) = lower.strip_prefix("0x") {
+        (16, r)
+    } else if let Some(r) = lower.strip_prefix("0b") {
+        (2, r)
+    } else if let Some(r) = lower.strip_prefix("0o") {
+        (8, r)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (8, lower.get(1..).unwrap_or(""))
+    } else {
+        (10, lower.as_str())
+    };
+    if body.is_empty() || !body.chars().all(|c| c.is_digit(radix)) {
+        return Err(syntax());
+    }
+    let value = i128::from_str_radix(body, radix).map_err(|_| range())?;
+    let value = if negative { -value } else { value };
+    let limit = 1i128 << (bits - 1);
+    if value >= limit || value < -limit {
+        return Err(range());
+    }
+    i64::try_from(value).map_err(|_| range())
+}
+
+/// Whether `text` is what Go's ParseBool takes; the error is Go's.
+fn check_bool(text: &str) -> Result<(), String> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(()),
+        _ => Err(format!("strconv.ParseBool: parsing {}: invalid syntax", quote(text))),
+    }
+}
+
+fn check(kind: Type, text: &str) -> Result<(), String> {
+    match kind {
+        Type::Bool => check_bool(text),
+        Type::Int32 => parse_int(text, 32).map(|_| ()),
+        Type::Int => parse_int(text, 64).map(|_| ()),
+        Type::Duration => parse_duration(text).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+/// Parses `argv` with the flags of `sets`. The error is pflag's text.
+pub fn parse(sets: &[&[Flag]], argv: &[String]) -> Result<Parsed, String> {
+    let mut parsed = Parsed::default();
+    for f in sets.iter().flat_map(|s| s.iter()) {
+        parsed.defaults.insert(f.name, f.default);
+    }
+    let by_name = |name: &str| sets.iter().flat_map(|s| s.iter()).find(|f| f.name == name);
+    let by_short = |c: char| sets.iter().flat_map(|s| s.iter()).find(|f| f.short == Some(c));
+    let mut rest = argv.iter();
+    while let Some(arg) = rest.next() {
+        if arg == "--" {
+            parsed.dash = Some(parsed.args.len());
+            parsed.args.extend(rest.by_ref().cloned());
+            break;
+        }
+        if let Some(body) = arg.strip_prefix("--") {
+            let (name, value) = match body.split_once('=') {
+                Some((n, v)) => (n, Some(v)),
+                None => (body, None),
+            };
+            if name.is_empty() || name.starts_with('-') {
+                return Err(format!("bad flag syntax: {arg}"));
+            }
+            let name = name.replace('_', "-");
+            let Some(f) = by_name(&name) else {
+                if name == "help" {
+                    parsed.help = value.is_none_or(|v| v == "true");
+                    continue;
+                }
+                return Err(format!("unknown flag: --{name}"));
+            };
+            let value = match (value, f.bare) {
+                (Some(v), _) => v.to_string(),
+                (None, Some(bare)) => bare.to_string(),
+                (None, None) => match rest.next() {
+                    Some(v) => v.clone(),
+                    None => return Err(format!("flag needs an argument: --{name}")),
+                },
+            };
+            set(&mut parsed, f, value)?;
+        } else if arg.len() > 1 && arg.starts_with('-') {
+            let mut shorts = arg.get(1..).unwrap_or("");
+            while let Some(c) = shorts.chars().next() {
+                let after = shorts.get(c.len_utf8()..).unwrap_or("");
+                let Some(f) = by_short(c) else {
+                    if c == 'h' {
+                        parsed.help = true;
+                        shorts = after;
+                        continue;
+                    }
+                    return Err(format!("unknown shorthand flag: {} in -{shorts}", quote_rune(c)));
+                };
+                let value = if let Some(v) = after.strip_prefix('=').filter(|_| after.len() > 1) {
+                    shorts = "";
+                    v.to_string()
+                } else if let Some(bare) = f.bare {
+                    shorts = after;
+                    bare.to_string()
+                } else if !after.is_empty() {
+                    shorts = "";
+                    after.to_string()
+                } else {
+                    let Some(v) = rest.next() else {
+                        return Err(format!("flag needs an argument: {} in -{shorts}", quote_rune(c)));
+                    };
+                    shorts = "";
+                    v.clone()
+                };
+                set(&mut parsed, f, value)?;
+            }
+        } else {
+            parsed.args.push(arg.clone());
+        }
+    }
+    Ok(parsed)
+}
+
+fn quote_rune(c: char) -> String {
+    format!("'{c}'")
+}
+
+fn set(parsed: &mut Parsed, f: &Flag, value: String) -> Result<(), String> {
+    if let Err(why) = check(f.kind, &value) {
+        let name = match f.short {
+            Some(c) => format!("-{c}, --{}", f.name),
+            None => format!("--{}", f.name),
+        };
+        return Err(format!("invalid argument {} for {} flag: {why}", quote(&value), quote(&name)));
+    }
+    let slot = parsed.values.entry(f.name).or_default();
+    match f.kind {
+        Type::StringArray => slot.push(value),
+        Type::StringSlice => {
+            if !value.is_empty() {
+                slot.extend(split_csv(&value));
+            }
+        }
+        _ => *slot = vec![value],
+    }
+    Ok(())
+}
+
+/// The fields of one CSV line, as pflag's StringSlice reads it.
+fn split_csv(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut field = String::new();
+    let mut quoted = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                field.push('"');
+            }
+            '"' if quoted || field.is_empty() => quoted = !quoted,
+            ',' if !quoted => out.push(std::mem::take(&mut field)),
+            c => field.push(c),
+        }
+    }
+    out.push(field);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLAGS: &[Flag] = &[
+        flag("watch", Type::Bool, "false", "").short('w'),
+        flag("selector", Type::String, "", "").short('l'),
+        flag("replicas", Type::Int32, "0", ""),
+        flag("timeout", Type::Duration, "0s", ""),
+        flag("filename", Type::StringSlice, "", "").short('f'),
+        flag("stdin", Type::Bool, "false", "").short('i'),
+        flag("tty", Type::Bool, "false", "").short('t'),
+        flag("cascade", Type::String, "background", "").bare("background"),
+    ];
+
+    fn go(args: &[&str]) -> Result<Parsed, String> {
+        let argv: Vec<String> = args.iter().map(|s| s.to_string()).collect();
+        parse(&[FLAGS], &argv)
+    }
+
+    #[test]
+    fn forms() {
+        let p = go(&["pods", "-lapp=web", "-it", "--replicas=3", "x", "--", "-w", "y"]).unwrap_or_default();
+        assert_eq!(p.str("selector"), "app=web");
+        assert!(p.bool("stdin") && p.bool("tty") && !p.bool("watch"));
+        assert_eq!(p.int("replicas"), 3);
+        assert_eq!(p.args, ["pods", "x", "-w", "y"]);
+        assert_eq!(p.dash, Some(2));
+        let p = go(&["-f", "a,b", "-f=c", "-"]).unwrap_or_default();
+        assert_eq!(p.list("filename"), ["a", "b", "c"]);
+        assert_eq!(p.args, ["-"]);
+        assert_eq!(p.str("cascade"), "background");
+    }
+
+    #[test]
+    fn mistakes() {
+        for (args, want) in [
+            (&["--nonsense"][..], "unknown flag: --nonsense"),
+            (&["-z"], "unknown shorthand flag: 'z' in -z"),
+            (&["-wz"], "unknown shorthand flag: 'z' in -z"),
+            (&["--selector"], "flag needs an argument: --selector"),
+            (&["-l"], "flag needs an argument: 'l' in -l"),
+            (
+                &["--replicas=x"],
+                "invalid argument \"x\" for \"--replicas\" flag: strconv.ParseInt: parsing \"x\": invalid syntax",
+            ),
+            (
+                &["-w=maybe"],
+                "invalid argument \"maybe\" for \"-w, --watch\" flag: strconv.ParseBool: parsing \"maybe\": invalid syntax",
+            ),
+            (
+                &["--timeout=5"],
+                "invalid argument \"5\" for \"--timeout\" flag: time: missing unit in duration \"5\"",
+            ),
+            (&["--=x"], "bad flag syntax: --=x"),
+        ] {
+            assert_eq!(go(args).err().as_deref(), Some(want));
+        }
+    }
+}

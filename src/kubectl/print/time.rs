@@ -1,0 +1,91 @@
+//! Times as Kubernetes writes them in JSON, to and from seconds since 1970.
+
+/// Days since 1970 of a date of the Gregorian calendar.
+fn days_from_civil(y: i64, m: i64, d: i64) -> i64 {
+    let y = if m <= 2 { y - 1 } else { y };
+    let era = y.div_euclid(400);
+    let yoe = y.rem_euclid(400);
+    let doy = (153 * ((m + 9) % 12) + 2) / 5 + d - 1;
+    let doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+    era * 146_097 + doe - 719_468
+}
+
+/// Year, month and day of days since 1970.
+fn civil_from_days(z: i64) -> (i64, i64, i64) {
+    let z = z + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let d = doy - (153 * mp + 2) / 5 + 1;
+    let m = if mp < 10 { mp + 3 } else { mp - 9 };
+    let y = yoe + era * 400 + i64::from(m <= 2);
+    (y, m, d)
+}
+
+/// Nanoseconds since 1970 of an RFC 3339 time such as `2026-11-29T18:28:01.5Z`.
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once('T')?;
+    let mut parts = date.splitn(3, '-').map(|p| p.parse::<i64>().ok());
+    let (y, m, d) = (parts.next()??, parts.next()??, parts.next()??);
+    let (clock, offset) = match time.find(['Z', '+', '-']) {
+        Some(at) => time.split_at(at),
+        None => return None,
+    };
+    let mut parts = clock.splitn(3, ':');
+    let hours: i64 = parts.next()?.parse().ok()?;
+    let minutes: i64 = parts.next()?.parse().ok()?;
+    let (seconds, fraction) = match parts.next()?.split_once('.') {
+        Some((s, f)) => (s.parse::<i64>().ok()?, format!("{f:0<9}").get(..9)?.parse::<i64>().ok()?),
+        None => (clock.rsplit(':').next()?.parse::<i64>().ok()?, 0),
+    };
+    let shift = if offset == "Z" {
+        0
+    } else {
+        let (h, m) = offset.get(1..)?.split_once(':')?;
+        let s = h.parse::<i64>().ok()? * 3600 + m.parse::<i64>().ok()? * 60;
+        if offset.starts_with('-') { -s } else { s }
+    };
+    let unix = days_from_civil(y, m, d)
+        .checked_mul(86_400)?
+        .checked_add(hours * 3600 + minutes * 60 + seconds - shift)?;
+    unix.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+/// Go's RFC1123Z in UTC: `Sun, 29 Nov 2026 18:28:01 +0000`.
+pub fn rfc1123z(nanos: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let unix = nanos.div_euclid(1_000_000_000);
+    let days = unix.div_euclid(86_400);
+    let (y, m, d) = civil_from_days(days);
+    let s = unix.rem_euclid(86_400);
+    let day = DAYS.get(days.rem_euclid(7) as usize).unwrap_or(&"");
+    let month = MONTHS.get((m - 1) as usize).unwrap_or(&"");
+    format!("{day}, {d:02} {month} {y:04} {:02}:{:02}:{:02} +0000", s / 3600, s / 60 % 60, s % 60)
+}
+
+/// Go's RFC3339 in UTC of seconds: `2026-11-29T18:28:01Z`.
+pub fn rfc3339(nanos: i64) -> String {
+    let unix = nanos.div_euclid(1_000_000_000);
+    let (y, m, d) = civil_from_days(unix.div_euclid(86_400));
+    let s = unix.rem_euclid(86_400);
+    format!("{y:04}-{m:02}-{d:02}T{:02}:{:02}:{:02}Z", s / 3600, s / 60 % 60, s % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms() {
+        let t = parse_rfc3339("2026-11-29T18:28:01Z").unwrap_or(0);
+        assert_eq!(rfc1123z(t), "Sun, 29 Nov 2026 18:28:01 +0000");
+        assert_eq!(rfc3339(t), "2026-11-29T18:28:01Z");
+        assert_eq!(parse_rfc3339("1970-01-01T00:00:01.000500Z"), Some(1_000_500_000));
+        assert_eq!(parse_rfc3339("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(parse_rfc3339("nonsense"), None);
+    }
+}
