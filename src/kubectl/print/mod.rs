@@ -1,5 +1,7 @@
 //! Printers: tables, names, JSON, YAML, jsonpath, custom columns.
 
 pub mod human;
+pub mod object;
 pub mod tabwriter;
+pub mod table;
 pub mod time;

@@ -1,0 +1,50 @@
+//! What an invocation needs of the machine it runs on.
+
+/// Why a file could not be used, in the words of the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileError {
+    /// It is not there.
+    NotFound,
+    /// It is a directory.
+    IsDirectory,
+    /// A part of its path is no directory.
+    NotDirectory,
+    /// It may not be used.
+    Permission,
+}
+
+impl std::fmt::Display for FileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FileError::NotFound => "no such file or directory",
+            FileError::IsDirectory => "is a directory",
+            FileError::NotDirectory => "not a directory",
+            FileError::Permission => "permission denied",
+        })
+    }
+}
+
+/// The caller's streams, files and environment. Paths are as typed, relative to the caller's directory.
+pub trait Io {
+    /// Writes to standard output.
+    fn stdout(&self, bytes: &[u8]);
+    /// Writes to standard error.
+    fn stderr(&self, bytes: &[u8]);
+    /// All of standard input.
+    fn stdin(&self) -> Vec<u8>;
+    /// A file's bytes.
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError>;
+    /// Writes a file.
+    fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError>;
+    /// The names in a directory, sorted, and whether each is a directory. `NotDirectory` for files.
+    fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError>;
+    /// An environment variable.
+    fn env(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+    /// Whether standard output is a terminal.
+    fn is_tty(&self) -> bool {
+        false
+    }
+}

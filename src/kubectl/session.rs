@@ -1,0 +1,188 @@
+//! One invocation: its flags, streams, connection and what it knows of the server.
+
+use crate::error::Error;
+use crate::flags::Parsed;
+use crate::io::Io;
+use crate::mapping::{Mapper, Mapping};
+use crate::print::human::quote;
+use crate::server::Connection;
+use api::rest::{Credential, Impersonation};
+use sim::{Addr, Ctx};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// What the kubeconfig says.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the API server listens.
+    pub server: Addr,
+    /// Who asks.
+    pub credential: Credential,
+    /// The cluster's name in the kubeconfig.
+    pub cluster: String,
+    /// The user's name in the kubeconfig.
+    pub user: String,
+}
+
+impl Config {
+    /// The administrator's kubeconfig for a server.
+    pub fn admin(server: Addr) -> Config {
+        Config {
+            server,
+            credential: Credential::Certificate {
+                user: "kubernetes-admin".into(),
+                groups: vec!["system:masters".into()],
+            },
+            cluster: "kubernetes".into(),
+            user: "kubernetes-admin".into(),
+        }
+    }
+
+    /// The current context's name.
+    pub fn context(&self) -> String {
+        format!("{}@{}", self.user, self.cluster)
+    }
+
+    /// `172.18.0.1:6443`
+    pub fn host(&self) -> String {
+        self.server.to_string()
+    }
+}
+
+/// An invocation of a command.
+pub struct Kubectl<'a> {
+    /// The world.
+    pub ctx: &'a Ctx,
+    /// Streams and files.
+    pub io: &'a dyn Io,
+    /// The kubeconfig.
+    pub config: &'a Config,
+    /// Flags and arguments.
+    pub flags: Parsed,
+    /// The command as typed, `kubectl rollout status`.
+    pub path: String,
+    pub(crate) connection: RefCell<Option<Rc<Connection>>>,
+    mapper: RefCell<Option<Rc<Mapper>>>,
+    warned: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Kubectl<'a> {
+    /// An invocation with parsed flags.
+    pub fn new(ctx: &'a Ctx, io: &'a dyn Io, config: &'a Config, flags: Parsed, path: String) -> Self {
+        Kubectl {
+            ctx,
+            io,
+            config,
+            flags,
+            path,
+            connection: RefCell::new(None),
+            mapper: RefCell::new(None),
+            warned: RefCell::new(BTreeSet::new()),
+        }
+    }
+
+    /// Writes to standard output.
+    pub fn out(&self, text: &str) {
+        if !text.is_empty() {
+            self.io.stdout(text.as_bytes());
+        }
+    }
+
+    /// Writes to standard error.
+    pub fn err(&self, text: &str) {
+        if !text.is_empty() {
+            self.io.stderr(text.as_bytes());
+        }
+    }
+
+    /// Prints a warning of the server once.
+    pub fn warn(&self, text: &str) {
+        if self.warned.borrow_mut().insert(text.to_string()) {
+            self.err(&format!("Warning: {text}\n"));
+        }
+    }
+
+    /// The namespace of the command.
+    pub fn namespace(&self) -> String {
+        match self.flags.str("namespace") {
+            "" => "default".into(),
+            n => n.to_string(),
+        }
+    }
+
+    /// Whether `-n` was given.
+    pub fn explicit_namespace(&self) -> bool {
+        !self.flags.str("namespace").is_empty()
+    }
+
+    /// The arguments that are no flags.
+    pub fn args(&self) -> &[String] {
+        &self.flags.args
+    }
+
+    /// Wall time in nanoseconds since 1970.
+    pub fn now(&self) -> i64 {
+        self.ctx.unix_nanos()
+    }
+
+    /// `cmdutil.UsageErrorf`.
+    pub fn usage_error(&self, message: &str) -> Error {
+        Error::Text(format!("{message}\nSee '{} -h' for help and examples", self.path))
+    }
+
+    /// The credential to show: `--token` takes the place of the certificate.
+    pub(crate) fn credential(&self) -> Credential {
+        match self.flags.str("token") {
+            "" => self.config.credential.clone(),
+            t => Credential::Token(t.into()),
+        }
+    }
+
+    pub(crate) fn impersonation(&self) -> Option<Impersonation> {
+        let user = self.flags.str("as");
+        let groups = self.flags.list("as-group");
+        if user.is_empty() && groups.is_empty() {
+            return None;
+        }
+        Some(Impersonation {
+            user: user.into(),
+            groups: groups.iter().map(|g| g.as_str().into()).collect(),
+            uid: self.flags.str("as-uid").into(),
+        })
+    }
+
+    /// What discovery gives: the built-in resources, as a fresh discovery cache holds them.
+    pub fn mapper(&self) -> Rc<Mapper> {
+        if let Some(m) = &*self.mapper.borrow() {
+            return m.clone();
+        }
+        let resources = api::scheme::resources()
+            .iter()
+            .map(|k| {
+                Rc::new(Mapping {
+                    group: k.group.into(),
+                    version: k.version.into(),
+                    kind: k.kind.into(),
+                    plural: k.plural.into(),
+                    singular: k.singular.into(),
+                    short_names: k.short_names.iter().map(|s| s.to_string()).collect(),
+                    namespaced: k.namespaced,
+                    verbs: k.verbs.iter().map(|s| s.to_string()).collect(),
+                    categories: k.categories.iter().map(|s| s.to_string()).collect(),
+                    subresources: k.subresources.iter().map(|s| s.name.to_string()).collect(),
+                })
+            })
+            .collect();
+        let mapper = Rc::new(Mapper { resources });
+        *self.mapper.borrow_mut() = Some(mapper.clone());
+        mapper
+    }
+
+    /// The mapping of a core or well-known kind, such as `("", "pods")`.
+    pub fn known(&self, group: &str, plural: &str) -> Result<Rc<Mapping>, Error> {
+        self.mapper().by_resource(group, plural).ok_or_else(|| {
+            Error::text(format!("the server doesn't have a resource type {}", quote(plural)))
+        })
+    }
+}
