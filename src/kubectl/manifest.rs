@@ -29,7 +29,8 @@ pub fn documents(bytes: &[u8]) -> Vec<Result<Value, String>> {
     out
 }
 
-fn yaml(text: &str) -> Result<Value, String> {
+/// One YAML document; the error is the reader's.
+pub fn yaml(text: &str) -> Result<Value, String> {
     api::yaml::parse(text).map(|v| Value::from(&v)).map_err(|e| e.to_string())
 }
 

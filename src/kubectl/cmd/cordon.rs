@@ -1,0 +1,83 @@
+//! `kubectl cordon` and `kubectl uncordon`.
+
+use super::{Command, DRY_RUN, DryRun, SELECTOR};
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::print::human::quote;
+use crate::print::object::Printer;
+use crate::server::Write;
+use crate::session::Kubectl;
+use ::api::rest::PatchType;
+
+/// `cordon`
+pub static CORDON: Command = Command {
+    name: "cordon",
+    aliases: &[],
+    short: "Mark node as unschedulable",
+    usage: "NODE",
+    flags: &[SELECTOR, DRY_RUN],
+    required: &[],
+    run: Some(|k| Box::pin(cordon(k, true, "cordon NODE"))),
+    children: &[],
+};
+
+/// `uncordon`
+pub static UNCORDON: Command = Command {
+    name: "uncordon",
+    aliases: &[],
+    short: "Mark node as schedulable",
+    usage: "NODE",
+    flags: &[SELECTOR, DRY_RUN],
+    required: &[],
+    run: Some(|k| Box::pin(cordon(k, false, "uncordon NODE"))),
+    children: &[],
+};
+
+async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), Error> {
+    let f = &k.flags;
+    let selector = f.str("selector");
+    if k.args().is_empty() && selector.is_empty() {
+        return Err(k.usage_error(&format!("USAGE: {usage} [flags]")));
+    }
+    if !k.args().is_empty() && !selector.is_empty() {
+        return Err(k.usage_error("error: cannot specify both a node name and a --selector option"));
+    }
+    let dry_run = DryRun::of(f)?;
+    let b = Builder::new(k);
+    let mut b = if selector.is_empty() {
+        b.resource_names("nodes", k.args())
+    } else {
+        b.labels(selector).arguments(k, false, &["nodes".to_string()])
+    };
+    b.latest = true;
+    let (infos, failed) = b.run(k).await?.infos();
+    failed?;
+    for info in infos {
+        let unschedulable = info.object.bool("spec/unschedulable");
+        let word = match (unschedulable == desired, desired) {
+            (true, true) => "already cordoned",
+            (true, false) => "already uncordoned",
+            (false, true) => "cordoned",
+            (false, false) => "uncordoned",
+        };
+        if unschedulable != desired && dry_run != DryRun::Client {
+            let patch = if desired {
+                r#"{"spec":{"unschedulable":true}}"#
+            } else {
+                r#"{"spec":{"unschedulable":null}}"#
+            };
+            let w = Write { dry_run: dry_run == DryRun::Server, ..Write::default() };
+            let sent = k
+                .patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w)
+                .await;
+            if let Err(e) = sent {
+                let verb = if desired { "cordon" } else { "uncordon" };
+                k.err(&format!("error: unable to {verb} node {}: {}\n", quote(&info.name), e.message()));
+                continue;
+            }
+        }
+        let text = Printer::Name(format!(" {}", dry_run.operation(word))).print(&info.object)?;
+        k.out(&text);
+    }
+    Ok(())
+}

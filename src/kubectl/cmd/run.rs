@@ -1,0 +1,339 @@
+//! `kubectl run`.
+
+use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, PRINT, RECORD, SAVE_CONFIG, manager};
+use crate::error::Error;
+use crate::flags::{Flag, Type, flag};
+use crate::print::human::quote;
+use crate::print::object::for_write;
+use crate::server::{Delete, Piece, Write};
+use crate::session::Kubectl;
+use crate::value::{Value, object};
+use ::api::rest::LogOptions;
+use std::time::Duration;
+
+const FLAGS: &[Flag] = &[
+    flag("annotations", Type::StringArray, "", "Annotations to apply to the pod."),
+    flag("attach", Type::Bool, "false", "If true, wait for the Pod to start running, and then attach to the Pod."),
+    flag("command", Type::Bool, "false", "If true and extra arguments are present, use them as the 'command' field in the container."),
+    flag("env", Type::StringArray, "", "Environment variables to set in the container."),
+    flag("expose", Type::Bool, "false", "If true, create a ClusterIP service associated with the pod. Requires `--port`."),
+    flag("image", Type::String, "", "The image for the container to run."),
+    flag("image-pull-policy", Type::String, "", "The image pull policy for the container."),
+    flag("labels", Type::String, "", "Comma separated labels to apply to the pod. Will override previous values.").short('l'),
+    flag("leave-stdin-open", Type::Bool, "false", "If the pod is started in interactive mode or with stdin, leave stdin open after the first attach completes."),
+    flag("override-type", Type::String, "merge", "The method used to override the generated object: json, merge, or strategic."),
+    flag("overrides", Type::String, "", "An inline JSON override for the generated object."),
+    flag("pod-running-timeout", Type::Duration, "1m0s", "The length of time to wait until at least one pod is running"),
+    flag("port", Type::String, "", "The port that this container exposes."),
+    flag("privileged", Type::Bool, "false", "If true, run the container in privileged mode."),
+    flag("quiet", Type::Bool, "false", "If true, suppress prompt messages.").short('q'),
+    flag("restart", Type::String, "Always", "The restart policy for this Pod.  Legal values [Always, OnFailure, Never]."),
+    flag("rm", Type::Bool, "false", "If true, delete the pod after it exits."),
+    flag("stdin", Type::Bool, "false", "Keep stdin open on the container in the pod, even if nothing is attached.").short('i'),
+    flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
+    flag("tty", Type::Bool, "false", "Allocate a TTY for the container in the pod.").short('t'),
+];
+
+/// The verb.
+pub static RUN: Command = Command {
+    name: "run",
+    aliases: &[],
+    short: "Run a particular image on the cluster",
+    usage: "NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--overrides=inline-json] [--command] -- [COMMAND] [args...]",
+    flags: &[FLAGS, PRINT, DRY_RUN, FIELD_MANAGER, SAVE_CONFIG, RECORD],
+    required: &["image"],
+    run: Some(|k| Box::pin(run(k))),
+    children: &[],
+};
+
+/// Lays an inline JSON override over an object, as a JSON merge patch.
+pub fn override_with(o: &mut Value, text: &str) -> Result<(), Error> {
+    let patch = Value::parse(text).map_err(Error::Text)?;
+    merge(o, &patch);
+    Ok(())
+}
+
+/// RFC 7386.
+fn merge(into: &mut Value, patch: &Value) {
+    let Value::Object(p) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !matches!(into, Value::Object(_)) {
+        *into = Value::object();
+    }
+    if let Value::Object(m) = into {
+        for (k, v) in p {
+            if v.is_null() {
+                m.remove(k);
+            } else {
+                merge(m.entry(k.clone()).or_default(), v);
+            }
+        }
+    }
+}
+
+/// Whether a text is an image reference (distribution/reference's grammar).
+fn is_reference(image: &str) -> bool {
+    let (rest, digest) = match image.split_once('@') {
+        Some((r, d)) => (r, Some(d)),
+        None => (image, None),
+    };
+    if digest.is_some_and(|d| !d.split_once(':').is_some_and(|(a, h)| !a.is_empty() && h.len() >= 32 && h.bytes().all(|b| b.is_ascii_hexdigit()))) {
+        return false;
+    }
+    let slash = rest.rfind('/').map_or(0, |i| i + 1);
+    let (name, tag) = match rest.get(slash..).and_then(|l| l.rfind(':')) {
+        Some(at) => (rest.get(..slash + at).unwrap_or(""), rest.get(slash + at + 1..)),
+        None => (rest, None),
+    };
+    let tag_ok = tag.is_none_or(|t| {
+        !t.is_empty()
+            && t.len() <= 128
+            && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+            && !t.starts_with(['.', '-'])
+    });
+    let parts: Vec<&str> = name.split('/').collect();
+    let component = |p: &str| {
+        !p.is_empty()
+            && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b))
+            && p.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && p.ends_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    let domain = |p: &str| {
+        let (host, port) = p.split_once(':').unwrap_or((p, "0"));
+        !host.is_empty()
+            && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-".contains(&b))
+            && !port.is_empty()
+            && port.bytes().all(|b| b.is_ascii_digit())
+    };
+    let names_ok = match parts.as_slice() {
+        [only] => component(only),
+        [first, rest @ ..] => (component(first) || domain(first)) && rest.iter().all(|p| component(p)),
+        [] => false,
+    };
+    tag_ok && names_ok
+}
+
+async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
+    let f = &k.flags;
+    let dry_run = DryRun::of(f)?;
+    let attach = f.bool("attach") || (f.bool("stdin") && !f.changed("attach"));
+    let policy = f.str("image-pull-policy");
+    if !["", "Always", "IfNotPresent", "Never"].contains(&policy) {
+        return Err(Error::text(format!(
+            "invalid image pull policy: {policy}, valid values are: Always, IfNotPresent, Never"
+        )));
+    }
+    let restart = f.str("restart");
+    if !["Always", "OnFailure", "Never"].contains(&restart) {
+        return Err(Error::text(format!(
+            "invalid restart policy: {restart}, valid values are: Always, OnFailure, Never"
+        )));
+    }
+    let Some(name) = k.args().first().filter(|_| f.dash != Some(0)) else {
+        return Err(Error::text("NAME is required for run"));
+    };
+    let image = f.str("image");
+    if image.is_empty() {
+        return Err(Error::text("--image is required"));
+    }
+    if !is_reference(image) {
+        return Err(Error::text(format!("invalid image name {}: invalid reference format", quote(image))));
+    }
+    if f.bool("tty") && !f.bool("stdin") {
+        return Err(Error::text("-i/--stdin is required for containers with -t/--tty=true"));
+    }
+    let port = f.str("port");
+    if f.bool("expose") && port.is_empty() {
+        return Err(Error::text("--port must be set when exposing a service"));
+    }
+    if !port.is_empty() && port.parse::<i64>().is_err() {
+        return Err(Error::text("--port must be a number"));
+    }
+    if !attach && f.bool("rm") {
+        return Err(Error::text("--rm should only be used for attached containers"));
+    }
+    if attach && dry_run != DryRun::None {
+        return Err(Error::text(
+            "--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)",
+        ));
+    }
+    let labels = match f.str("labels") {
+        "" => object([("run", name.as_str().into())]),
+        text => super::expose::labels(text)?,
+    };
+    let mut c = object([
+        ("image", image.into()),
+        ("name", name.as_str().into()),
+        ("resources", Value::object()),
+    ]);
+    let mut env = Vec::new();
+    for e in f.list("env") {
+        match e.split_once('=') {
+            Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+                env.push(object([("name", key.into()), ("value", value.into())]));
+            }
+            _ => return Err(Error::text(format!("invalid env: {e}"))),
+        }
+    }
+    if !env.is_empty() {
+        c.set("env", env);
+    }
+    if f.bool("stdin") {
+        c.set("stdin", true);
+        c.set("stdinOnce", !f.bool("leave-stdin-open"));
+    }
+    if f.bool("tty") {
+        c.set("tty", true);
+    }
+    if !policy.is_empty() {
+        c.set("imagePullPolicy", policy);
+    }
+    if f.bool("privileged") {
+        c.set("securityContext/privileged", true);
+    }
+    let words: Vec<Value> = k.args().iter().skip(1).map(|a| Value::String(a.clone())).collect();
+    if !words.is_empty() {
+        c.set(if f.bool("command") { "command" } else { "args" }, words);
+    }
+    if let Ok(n) = port.parse::<i64>() {
+        c.set("ports", vec![object([("containerPort", n.into())])]);
+    }
+    let mut pod = object([("apiVersion", "v1".into()), ("kind", "Pod".into())]);
+    pod.set("metadata/name", name.as_str());
+    pod.set("metadata/labels", labels.clone());
+    for a in f.list("annotations") {
+        if let Some((key, value)) = a.split_once('=') {
+            pod.set_key("metadata/annotations", key, value);
+        }
+    }
+    pod.set("spec/containers", vec![c]);
+    pod.set("spec/dnsPolicy", "ClusterFirst");
+    pod.set("spec/restartPolicy", restart);
+    pod.set("status", Value::object());
+    if !f.str("overrides").is_empty() {
+        override_with(&mut pod, f.str("overrides"))?;
+    }
+    let mut made = vec![("pods", send(k, "pods", pod, dry_run).await?)];
+    if f.bool("expose") {
+        let n = port.parse::<i64>().unwrap_or(0);
+        let mut s = object([("apiVersion", "v1".into()), ("kind", "Service".into())]);
+        s.set("metadata/name", name.as_str());
+        if !f.str("labels").is_empty() {
+            s.set("metadata/labels", labels.clone());
+        }
+        s.set("spec/selector", labels);
+        s.set(
+            "spec/ports",
+            vec![object([("port", n.into()), ("protocol", "TCP".into()), ("targetPort", n.into())])],
+        );
+        s.set("status/loadBalancer", Value::object());
+        made.push(("services", send(k, "services", s, dry_run).await?));
+    }
+    if attach {
+        let result = follow(k, name, restart).await;
+        if f.bool("rm") {
+            for (plural, o) in made.iter().rev() {
+                let m = k.known("", plural)?;
+                let name = o.str("metadata/name");
+                let d = Delete { propagation: Some("Background"), ..Delete::default() };
+                if k.delete(&m, &k.namespace(), name, &d).await.is_ok() {
+                    k.out(&format!("{} \"{name}\" deleted from {} namespace\n", m.printed_kind(), k.namespace()));
+                }
+            }
+        }
+        return result;
+    }
+    for (_, o) in made {
+        let text = for_write(k, &dry_run.operation("created"))?.print(&o)?;
+        k.out(&text);
+    }
+    Ok(())
+}
+
+async fn send(k: &Kubectl<'_>, plural: &str, mut o: Value, dry_run: DryRun) -> Result<Value, Error> {
+    if dry_run == DryRun::Client {
+        if k.explicit_namespace() {
+            o.set("metadata/namespace", k.namespace());
+        }
+        return Ok(o);
+    }
+    if k.flags.bool("save-config") {
+        o = super::apply::annotated(&o);
+    }
+    let w = Write {
+        dry_run: dry_run == DryRun::Server,
+        manager: manager(k, "kubectl-run"),
+        ..Write::default()
+    };
+    k.create(&*k.known("", plural)?, &k.namespace(), &o, &w).await
+}
+
+/// `--attach`: what the container writes, until it ends.
+async fn follow(k: &Kubectl<'_>, name: &str, restart: &str) -> Result<(), Error> {
+    let pods = k.known("", "pods")?;
+    let ns = k.namespace();
+    let timeout = Duration::from_nanos(k.flags.duration("pod-running-timeout").max(0) as u64);
+    let started = |p: &Value| matches!(p.str("status/phase"), "Running" | "Succeeded" | "Failed");
+    let wait = async {
+        loop {
+            let pod = k.get(&pods, &ns, name, "").await?;
+            if started(&pod) {
+                return Ok(pod);
+            }
+            k.ctx.sleep(Duration::from_millis(100)).await;
+        }
+    };
+    match k.ctx.timeout(timeout, wait).await {
+        Ok(r) => r?,
+        Err(_) => return Err(Error::text("timed out waiting for the condition")),
+    };
+    let options = LogOptions { container: name.into(), follow: true, ..LogOptions::default() };
+    match k.logs(&ns, name, options).await? {
+        Ok(text) => k.out(&text),
+        Err(mut stream) => loop {
+            match stream.piece().await {
+                Piece::Out(b) => k.io.stdout(&b),
+                Piece::Err(b) => k.io.stderr(&b),
+                Piece::End(_) => break,
+            }
+        },
+    }
+    if restart == "Always" || k.flags.bool("leave-stdin-open") {
+        return Ok(());
+    }
+    loop {
+        let pod = k.get(&pods, &ns, name, "").await?;
+        match pod.str("status/phase") {
+            "Succeeded" => return Ok(()),
+            "Failed" => {
+                let t = pod.at("status/containerStatuses/0/state/terminated");
+                let code = t.int("exitCode") as i32;
+                if code == 0 {
+                    return Err(Error::text(format!("pod {ns}/{name} failed with unknown exit code")));
+                }
+                return Err(Error::Exit(
+                    code,
+                    format!("pod {ns}/{name} terminated ({})\n{}", t.str("reason"), t.str("message")),
+                ));
+            }
+            _ => k.ctx.sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references() {
+        for ok in ["nginx", "nginx:1.27", "docker.io/library/nginx:latest", "localhost:5000/a/b", "a_b-c.d"] {
+            assert!(is_reference(ok), "{ok}");
+        }
+        for bad in ["", "Not A Valid Image", "nginx:", "UPPER", "a//b", ":x"] {
+            assert!(!is_reference(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `kubectl set env`.
+
+use super::set::{find, pod_spec, selects, update};
+use super::{ALL, Command, DRY_RUN, FIELD_MANAGER, FILES, LOCAL, PRINT, RECORD, SELECTOR};
+use crate::error::Error;
+use crate::flags::{Flag, Type, flag};
+use crate::print::human::quote;
+use crate::session::Kubectl;
+use crate::value::{Value, object};
+
+const FLAGS: &[Flag] = &[
+    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.").short('c'),
+    flag("env", Type::StringArray, "", "Specify a key-value pair for an environment variable to set into each container.").short('e'),
+    flag("from", Type::String, "", "The name of a resource from which to inject environment variables"),
+    flag("keys", Type::StringSlice, "", "Comma-separated list of keys to import from specified resource"),
+    flag("list", Type::Bool, "false", "If true, display the environment and any changes in the standard format."),
+    flag("overwrite", Type::Bool, "true", "If true, allow environment to be overwritten, otherwise reject updates that overwrite existing environment."),
+    flag("prefix", Type::String, "", "Prefix to append to variable names"),
+    flag("resolve", Type::Bool, "false", "If true, show secret or configmap references when listing variables"),
+];
+
+/// The verb.
+pub static ENV: Command = Command {
+    name: "env",
+    aliases: &[],
+    short: "Update environment variables on a pod template",
+    usage: "RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N",
+    flags: &[FLAGS, PRINT, FILES, SELECTOR, ALL, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
+    required: &[],
+    run: Some(|k| Box::pin(env(k))),
+    children: &[],
+};
+
+fn env_name(key: &str) -> String {
+    key.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
+    let f = &k.flags;
+    if f.bool("all") && !f.str("selector").is_empty() {
+        return Err(Error::text("cannot set --all and --selector at the same time"));
+    }
+    let is_env = |a: &str| a.contains('=') || (a.len() > 1 && a.ends_with('-'));
+    let (mut resources, mut args) = (Vec::new(), f.list("env"));
+    let given = args.len();
+    for a in k.args() {
+        if is_env(a) {
+            args.push(a.clone());
+        } else if args.len() > given {
+            return Err(Error::text(format!(
+                "all resources must be specified before environment changes: {}",
+                k.args().join(" ")
+            )));
+        } else {
+            resources.push(a.clone());
+        }
+    }
+    if f.list("filename").is_empty() && resources.is_empty() {
+        return Err(Error::text(
+            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
+        ));
+    }
+    let list = f.bool("list");
+    if list && !f.str("output").is_empty() {
+        return Err(Error::text("--list and --output may not be specified together"));
+    }
+    let from = f.str("from");
+    if !f.list("keys").is_empty() && from.is_empty() {
+        return Err(Error::text("when specifying --keys, a configmap or secret must be provided with --from"));
+    }
+    let mut set: Vec<Value> = Vec::new();
+    let mut remove: Vec<String> = Vec::new();
+    for a in &args {
+        match a.split_once('=') {
+            Some((name, value)) if !name.is_empty() => {
+                set.push(object([("name", name.into()), ("value", value.into())]));
+            }
+            None if a.ends_with('-') => remove.push(a.trim_end_matches('-').to_string()),
+            _ => return Err(Error::text(format!("{} is not a valid key name", quote(a)))),
+        }
+    }
+    if !from.is_empty() {
+        let keys = f.list("keys");
+        for info in find(k, &[from.to_string()]).await? {
+            let reference = match info.mapping.kind.as_str() {
+                "Secret" => "secretKeyRef",
+                "ConfigMap" => "configMapKeyRef",
+                _ => return Err(Error::text("unsupported resource specified in --from")),
+            };
+            for (key, _) in info.object.map("data") {
+                if keys.is_empty() || keys.iter().any(|x| x == key) {
+                    let source = object([("key", key.into()), ("name", info.name.as_str().into())]);
+                    set.push(object([
+                        ("name", env_name(key).into()),
+                        ("valueFrom", object([(reference, source)])),
+                    ]));
+                }
+            }
+        }
+    }
+    let prefix = f.str("prefix");
+    if !prefix.is_empty() {
+        for e in &mut set {
+            let name = format!("{prefix}{}", e.str("name"));
+            e.set("name", name);
+        }
+    }
+    let infos = find(k, &resources).await?;
+    let pattern = f.str("containers").to_string();
+    let apply = |c: &mut Value| {
+        let mut out: Vec<Value> = Vec::new();
+        let mut covered = remove.clone();
+        for e in c.list("env") {
+            let name = e.str("name").to_string();
+            if covered.contains(&name) {
+                continue;
+            }
+            match set.iter().find(|s| s.str("name") == name) {
+                Some(newer) => {
+                    covered.push(name);
+                    out.push(newer.clone());
+                }
+                None => out.push(e.clone()),
+            }
+        }
+        for e in &set {
+            let name = e.str("name").to_string();
+            if !covered.contains(&name) {
+                covered.push(name);
+                out.push(e.clone());
+            }
+        }
+        if out.is_empty() {
+            c.remove_key("", "env");
+        } else {
+            c.set("env", out);
+        }
+    };
+    if list {
+        for info in infos {
+            let Some(path) = pod_spec(&info.mapping.kind) else { continue };
+            let spec = info.object.at(path);
+            for c in spec.list("containers").iter().chain(spec.list("initContainers")) {
+                if !selects(&pattern, c.str("name")) {
+                    continue;
+                }
+                let mut c = c.clone();
+                apply(&mut c);
+                k.out(&format!("# {} {}, container {}\n", info.mapping.kind, info.name, c.str("name")));
+                for e in c.list("env") {
+                    if e.has("valueFrom") {
+                        k.out(&format!("# {} from {}\n", e.str("name"), reference_text(e.at("valueFrom"))));
+                    } else {
+                        k.out(&format!("{}={}\n", e.str("name"), e.str("value")));
+                    }
+                }
+            }
+        }
+        return Ok(());
+    }
+    if set.is_empty() && args.is_empty() {
+        return Err(Error::text("at least one environment variable must be provided"));
+    }
+    let overwrite = f.bool("overwrite");
+    update(k, infos, "env updated", "failed to patch env update to pod template: ", &mut |spec, errors| {
+        for list in ["containers", "initContainers"] {
+            if !spec.has(list) {
+                continue;
+            }
+            for c in spec.list_mut(list) {
+                if !selects(&pattern, c.str("name")) {
+                    continue;
+                }
+                if !overwrite {
+                    for e in &set {
+                        let name = e.str("name");
+                        if let Some(old) = c.list("env").iter().find(|o| o.str("name") == name) {
+                            errors.push(Error::text(format!(
+                                "'{name}' already has a value ({}), and --overwrite is false",
+                                old.str("value")
+                            )));
+                        }
+                    }
+                }
+                apply(c);
+            }
+        }
+    })
+    .await
+}
+
+fn reference_text(from: &Value) -> String {
+    for (key, kind) in [("configMapKeyRef", "configmap"), ("secretKeyRef", "secret")] {
+        if from.has(key) {
+            return format!("{kind} {}, key {}", from.at(key).str("name"), from.at(key).str("key"));
+        }
+    }
+    if from.has("fieldRef") {
+        return format!("field path {}", from.str("fieldRef/fieldPath"));
+    }
+    if from.has("resourceFieldRef") {
+        return format!("resource field {}", from.str("resourceFieldRef/resource"));
+    }
+    "invalid valueFrom".into()
+}
