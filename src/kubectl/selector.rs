@@ -3,11 +3,11 @@
 use crate::value::Value;
 
 /// A parsed selector.
-pub struct Selector(api::selector::Selector);
+pub struct Selector(api::selector::LabelSelector);
 
 /// Parses a selector; the error is apimachinery's.
 pub fn parse(text: &str) -> Result<Selector, String> {
-    api::selector::parse(text).map(Selector).map_err(|e| e.to_string())
+    api::selector::LabelSelector::parse(text).map(Selector).map_err(|e| e.to_string())
 }
 
 impl Selector {

@@ -146,7 +146,7 @@ pub fn value_of(o: &AnyRev) -> Value {
 
 /// A Status as a dynamic value.
 pub fn status_value(s: &api::Status) -> Value {
-    Value::from(&s.to_value())
+    Value::from(&api::json::to_value(&**s, None))
 }
 
 fn status_error(s: &api::Status) -> Error {
@@ -175,9 +175,11 @@ fn table_of(t: &api::table::Table) -> Table {
                     .map(|c| match c {
                         api::table::Cell::Str(s) => Value::String(s.to_string()),
                         api::table::Cell::Int(i) => Value::Int(*i),
+                        api::table::Cell::Bool(b) => Value::Bool(*b),
+                        api::table::Cell::Null => Value::Null,
                     })
                     .collect(),
-                object: r.object.clone(),
+                object: Some(r.object.clone()),
             })
             .collect(),
     }

@@ -210,7 +210,7 @@ fn type_name(ty: &::api::object::Type) -> String {
         T::Quantity | T::OQuantity => "Quantity".into(),
         T::IntOrString | T::OIntOrString => "IntOrString".into(),
         T::Raw => "Object".into(),
-        T::Struct(d) | T::Ptr(d) => d.name.into(),
+        T::Struct(d) | T::Ptr(d) => d.go.rsplit('.').next().unwrap_or(d.go).into(),
         T::List(_) => format!("[]{}", ty.element().map(type_name).unwrap_or_default()),
         T::Map(_) => format!("map[string]{}", ty.element().map(type_name).unwrap_or_default()),
     }

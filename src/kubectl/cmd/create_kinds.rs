@@ -181,7 +181,7 @@ fn data(k: &Kubectl<'_>, kind: &str) -> Result<BTreeMap<String, Vec<u8>>, Error>
     }
     let mut out: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut add = |key: &str, bytes: Vec<u8>| -> Result<(), Error> {
-        let bad = ::api::names::is_config_map_key(key);
+        let bad = ::api::names::config_map_key(key);
         if !bad.is_empty() {
             return Err(Error::text(if kind == "ConfigMap" {
                 format!("{} is not a valid key name for a ConfigMap: {}", quote(key), bad.join(","))
@@ -242,7 +242,7 @@ fn data(k: &Kubectl<'_>, kind: &str) -> Result<BTreeMap<String, Vec<u8>>, Error>
             }
             Ok(entries) => {
                 for (name, is_dir) in entries {
-                    if !is_dir && ::api::names::is_config_map_key(&name).is_empty() {
+                    if !is_dir && ::api::names::config_map_key(&name).is_empty() {
                         let file = format!("{}/{name}", path.trim_end_matches('/'));
                         add(&name, read(k, &file)?)?;
                     }

@@ -60,7 +60,7 @@ async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
             let [key, value] = parts.as_slice() else {
                 return Err(Error::text(format!("invalid label spec: {p}")));
             };
-            let bad = ::api::names::is_label_value(value);
+            let bad = ::api::names::label_value(value);
             if !bad.is_empty() {
                 return Err(Error::text(format!("invalid label value: {}: {}", quote(p), bad.join(";"))));
             }

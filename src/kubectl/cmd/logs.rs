@@ -278,7 +278,7 @@ async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
 
 async fn consume(k: &Kubectl<'_>, r: &Request, options: LogOptions, head: &str) -> Result<(), Error> {
     let mut line = Vec::new();
-    let mut write = |bytes: &[u8], line: &mut Vec<u8>| {
+    let write = |bytes: &[u8], line: &mut Vec<u8>| {
         if head.is_empty() {
             k.io.stdout(bytes);
             return;

@@ -69,7 +69,7 @@ fn parse_one(text: &str) -> Result<Taint, String> {
             match kv.as_slice() {
                 [key] => (*key, "", *effect),
                 [key, value] => {
-                    let bad = ::api::names::is_label_value(value);
+                    let bad = ::api::names::label_value(value);
                     if !bad.is_empty() {
                         return Err(format!("invalid taint spec: {text}, {}", bad.join("; ")));
                     }
@@ -80,7 +80,7 @@ fn parse_one(text: &str) -> Result<Taint, String> {
         }
         _ => return Err(format!("invalid taint spec: {text}")),
     };
-    let bad = ::api::names::is_qualified_name(key);
+    let bad = ::api::names::qualified_name(key);
     if !bad.is_empty() {
         return Err(format!("invalid taint spec: {text}, {}", bad.join("; ")));
     }

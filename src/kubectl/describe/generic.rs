@@ -131,7 +131,7 @@ mod tests {
             ("kind", "Kind"),
             ("creationTimestamp", "Creation Timestamp"),
             ("uid", "UID"),
-            ("clusterIPs", "Cluster IPs"),
+            ("clusterIPs", "Cluster I Ps"),
             ("a.b", "a.b"),
         ] {
             assert_eq!(label_for(field), want);

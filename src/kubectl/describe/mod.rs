@@ -2,12 +2,14 @@
 //! Follows k8s.io/kubectl/pkg/describe.
 
 mod config;
+#[cfg(test)]
+mod tests;
 mod generic;
 mod network;
-mod node;
+pub(crate) mod node;
 mod pod;
 mod policy;
-mod rbac;
+pub mod rbac;
 pub mod template;
 mod workload;
 pub mod writer;

@@ -5,12 +5,17 @@ use crate::value::Value;
 
 /// One rule broken down to a single resource, group and name list.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Rule {
-    verbs: Vec<String>,
-    groups: Vec<String>,
-    resources: Vec<String>,
-    names: Vec<String>,
-    urls: Vec<String>,
+pub struct Rule {
+    /// Verbs.
+    pub verbs: Vec<String>,
+    /// API groups.
+    pub groups: Vec<String>,
+    /// Resources.
+    pub resources: Vec<String>,
+    /// Names of objects.
+    pub names: Vec<String>,
+    /// Paths that are no resources.
+    pub urls: Vec<String>,
 }
 
 impl Rule {
@@ -36,7 +41,7 @@ fn texts(v: &Value) -> Vec<String> {
 }
 
 /// `rbac.BreakdownRule`, `CompactRules` and the stable sort.
-fn compact(rules: &[Value]) -> Vec<Rule> {
+pub fn compact(rules: &[Value]) -> Vec<Rule> {
     let mut out: Vec<Rule> = Vec::new();
     // Rules that differ in verbs only are joined.
     let mut add = |rule: Rule| {

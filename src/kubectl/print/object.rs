@@ -170,7 +170,7 @@ pub fn omit_managed_fields(object: &mut Value) {
 
 /// An object as YAML.
 pub fn yaml(object: &Value) -> String {
-    api::yaml::to_string(&object.to_api())
+    api::yaml::print(&object.to_api())
 }
 
 impl Printer {
