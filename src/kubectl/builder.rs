@@ -215,10 +215,9 @@ impl Builder {
                     return self;
                 }
                 Ok(Some(t)) => self.tuples.push(t),
-                Ok(None) if resource.is_empty() => self.errors.push(Error::text(format!(
-                    "the argument {} must be RESOURCE/NAME",
-                    quote(name)
-                ))),
+                Ok(None) if resource.is_empty() => {
+                    self.errors.push(Error::text(format!("the argument {} must be RESOURCE/NAME", quote(name))))
+                }
                 Ok(None) => self.tuples.push((resource.to_string(), name.clone())),
             }
         }
@@ -253,10 +252,8 @@ impl Builder {
         }
         let first = args.remove(0);
         let mapper = k.mapper();
-        let expanded: Vec<String> = first
-            .split(',')
-            .map(|a| mapper.category(a).map_or(a.to_string(), |list| list.join(",")))
-            .collect();
+        let expanded: Vec<String> =
+            first.split(',').map(|a| mapper.category(a).map_or(a.to_string(), |list| list.join(","))).collect();
         for r in expanded.join(",").split(',') {
             if !self.resources.iter().any(|x| x == r) {
                 self.resources.push(r.to_string());
@@ -321,9 +318,7 @@ impl Builder {
             return Err(Error::text("name cannot be provided when a selector is specified"));
         }
         if !self.tuples.is_empty() {
-            return Err(Error::text(
-                "selectors and the all flag cannot be used when passing resource/name arguments",
-            ));
+            return Err(Error::text("selectors and the all flag cannot be used when passing resource/name arguments"));
         }
         if self.resources.is_empty() {
             return Err(Error::text("at least one resource must be specified to use a selector"));
@@ -429,12 +424,7 @@ impl Builder {
         }
     }
 
-    async fn by_names(
-        self,
-        k: &Kubectl<'_>,
-        mapper: &Mapper,
-        tuples: Vec<(String, String)>,
-    ) -> Result<Visit, Error> {
+    async fn by_names(self, k: &Kubectl<'_>, mapper: &Mapper, tuples: Vec<(String, String)>) -> Result<Visit, Error> {
         let mut resolved = Vec::new();
         for (resource, name) in tuples {
             let m = mapper.for_argument(&resource)?;
@@ -589,9 +579,8 @@ impl Builder {
             }
         }
         if let (Some(selector), false) = (&self.labels, self.select_all) {
-            let parsed = crate::selector::parse(selector).map_err(|e| {
-                Error::text(format!("the provided selector {} is not valid: {e}", quote(selector)))
-            })?;
+            let parsed = crate::selector::parse(selector)
+                .map_err(|e| Error::text(format!("the provided selector {} is not valid: {e}", quote(selector))))?;
             items.retain(|i| match i {
                 Ok(info) => parsed.matches(info.object.at("metadata/labels")),
                 Err(_) => true,
@@ -730,23 +719,20 @@ fn glob(k: &Kubectl<'_>, pattern: &str) -> Option<Vec<String>> {
         return None;
     }
     let (dir, last) = pattern.rsplit_once('/').unwrap_or((".", pattern));
-    let found: Vec<String> = k
-        .io
-        .list_dir(dir)
-        .ok()?
-        .into_iter()
-        .filter(|(n, is_dir)| !is_dir && wild(last.as_bytes(), n.as_bytes()))
-        .map(|(n, _)| if pattern.contains('/') { format!("{dir}/{n}") } else { n })
-        .collect();
+    let found: Vec<String> =
+        k.io.list_dir(dir)
+            .ok()?
+            .into_iter()
+            .filter(|(n, is_dir)| !is_dir && wild(last.as_bytes(), n.as_bytes()))
+            .map(|(n, _)| if pattern.contains('/') { format!("{dir}/{n}") } else { n })
+            .collect();
     (!found.is_empty()).then_some(found)
 }
 
 fn wild(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern.split_first(), text.split_first()) {
         (None, None) => true,
-        (Some((b'*', p)), _) => {
-            wild(p, text) || text.split_first().is_some_and(|(_, t)| wild(pattern, t))
-        }
+        (Some((b'*', p)), _) => wild(p, text) || text.split_first().is_some_and(|(_, t)| wild(pattern, t)),
         (Some((b'?', p)), Some((_, t))) => wild(p, t),
         (Some((a, p)), Some((b, t))) if a == b => wild(p, t),
         _ => false,
@@ -773,9 +759,7 @@ fn split_tuple(arg: &str) -> Result<Option<(String, String)>, Error> {
         [resource, name] if !resource.is_empty() && !name.is_empty() && !resource.contains(',') => {
             Ok(Some((resource.to_string(), name.to_string())))
         }
-        [_, _] => {
-            Err(Error::text("arguments in resource/name form must have a single resource and name"))
-        }
+        [_, _] => Err(Error::text("arguments in resource/name form must have a single resource and name")),
         _ => Err(Error::text("arguments in resource/name form may not have more than one slash")),
     }
 }

@@ -90,9 +90,7 @@ impl Error {
                 s.set("message", text);
                 Error::Status(s)
             }
-            other @ Error::Connection { .. } => {
-                Error::Connection { shown: other.standard().unwrap_or_default(), text }
-            }
+            other @ Error::Connection { .. } => Error::Connection { shown: other.standard().unwrap_or_default(), text },
             _ => Error::Text(text),
         }
     }
@@ -132,9 +130,7 @@ impl Error {
     /// What kubectl prints at its end, and its exit code.
     pub fn checked(&self) -> (String, i32) {
         match self {
-            Error::Aggregate(list) if list.len() == 1 => {
-                list.first().map_or((String::new(), 1), Error::checked)
-            }
+            Error::Aggregate(list) if list.len() == 1 => list.first().map_or((String::new(), 1), Error::checked),
             Error::Aggregate(list) => {
                 let lines: String = list.iter().map(|e| format!("{}\n", e.in_list())).collect();
                 (lines, 1)
@@ -220,9 +216,6 @@ mod tests {
         );
         assert_eq!(Error::text("x").checked(), ("error: x".into(), 1));
         let two = Error::Aggregate(vec![Error::text("error parsing a"), not_found]);
-        assert_eq!(
-            two.checked().0,
-            "error parsing a\nError from server (NotFound): pods \"x\" not found\n"
-        );
+        assert_eq!(two.checked().0, "error parsing a\nError from server (NotFound): pods \"x\" not found\n");
     }
 }

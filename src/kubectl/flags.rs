@@ -345,10 +345,7 @@ mod tests {
                 &["-w=maybe"],
                 "invalid argument \"maybe\" for \"-w, --watch\" flag: strconv.ParseBool: parsing \"maybe\": invalid syntax",
             ),
-            (
-                &["--timeout=5"],
-                "invalid argument \"5\" for \"--timeout\" flag: time: missing unit in duration \"5\"",
-            ),
+            (&["--timeout=5"], "invalid argument \"5\" for \"--timeout\" flag: time: missing unit in duration \"5\""),
             (&["--=x"], "bad flag syntax: --=x"),
         ] {
             assert_eq!(go(args).err().as_deref(), Some(want));

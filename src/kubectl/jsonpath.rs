@@ -212,8 +212,7 @@ impl Parser<'_> {
             }
         }
         let value = self.consume();
-        let text =
-            unquote(&value).map_err(|e| format!("unquote string {value} error {e}"))?;
+        let text = unquote(&value).map_err(|e| format!("unquote string {value} error {e}"))?;
         cur.push(Node::Text(text));
         Ok(())
     }
@@ -237,11 +236,7 @@ impl Parser<'_> {
             cur.push(Node::Union(union));
             return Ok(());
         }
-        if let Some(key) = text
-            .strip_prefix('\'')
-            .and_then(|t| t.strip_suffix('\''))
-            .filter(|t| !t.contains('\''))
-        {
+        if let Some(key) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).filter(|t| !t.contains('\'')) {
             cur.extend(parse_action(&format!(".{key}"), depth)?);
             return Ok(());
         }
@@ -262,9 +257,7 @@ impl Parser<'_> {
             params[0] = Param { value: number(first)?, known: true, derived: false };
         }
         match parts.get(1) {
-            None => {
-                params[1] = Param { value: params[0].value.saturating_add(1), known: true, derived: true }
-            }
+            None => params[1] = Param { value: params[0].value.saturating_add(1), known: true, derived: true },
             Some(&"") => {}
             Some(s) => params[1] = Param { value: number(s)?, known: true, derived: false },
         }
@@ -392,14 +385,8 @@ impl JsonPath {
 
     /// What each part of the template gives on `data`.
     pub fn find<'a>(&self, data: &'a Value) -> Result<Vec<Vec<Found<'a>>>, String> {
-        let mut eval = Eval {
-            nodes: &self.nodes,
-            allow_missing: self.allow_missing,
-            begin: 0,
-            inside: 0,
-            end: 0,
-            last_end: None,
-        };
+        let mut eval =
+            Eval { nodes: &self.nodes, allow_missing: self.allow_missing, begin: 0, inside: 0, end: 0, last_end: None };
         eval.find(0, Some(Cow::Borrowed(data)))
     }
 
@@ -640,10 +627,7 @@ fn array<'a>(input: Results<'a>, params: &[Param; 3]) -> Result<Results<'a>, Str
             return Err(format!("array index out of bounds: index {}, length {len}", p1.value - 1));
         }
         if p0.value > p1.value {
-            return Err(format!(
-                "starting index {} is greater than ending index {}",
-                p0.value, p1.value
-            ));
+            return Err(format!("starting index {} is greater than ending index {}", p0.value, p1.value));
         }
         let mut step = 1;
         if p2.known {
@@ -723,7 +707,10 @@ mod tests {
                     object([
                         ("name", "a".into()),
                         ("n", Value::Int(1)),
-                        ("conditions", Value::Array(vec![object([("type", "Ready".into()), ("status", "True".into())])])),
+                        (
+                            "conditions",
+                            Value::Array(vec![object([("type", "Ready".into()), ("status", "True".into())])]),
+                        ),
                     ]),
                     object([("name", "b".into()), ("n", Value::Int(3))]),
                 ]),

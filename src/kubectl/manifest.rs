@@ -6,9 +6,7 @@ use crate::value::Value;
 /// The documents of a YAML or JSON stream. An error ends it; Null stands for an empty document.
 pub fn documents(bytes: &[u8]) -> Vec<Result<Value, String>> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    api::yaml::documents(&text)
-        .map(|d| d.map(|d| Value::from(&d.value)).map_err(|e| e.to_string()))
-        .collect()
+    api::yaml::documents(&text).map(|d| d.map(|d| Value::from(&d.value)).map_err(|e| e.to_string())).collect()
 }
 
 /// One YAML document; the error is the reader's.

@@ -71,11 +71,7 @@ impl Mapper {
             let shown = if group.is_empty() {
                 format!("the server doesn't have a resource type {}", quote(resource))
             } else {
-                format!(
-                    "the server doesn't have a resource type {} in group {}",
-                    quote(resource),
-                    quote(group)
-                )
+                format!("the server doesn't have a resource type {} in group {}", quote(resource), quote(group))
             };
             Error::text(shown)
         })
@@ -90,10 +86,8 @@ impl Mapper {
         // resource.version.group
         let mut parts = typed.splitn(3, '.');
         if let (Some(resource), Some(version), Some(group)) = (parts.next(), parts.next(), parts.next())
-            && let Some(m) = self
-                .resources
-                .iter()
-                .find(|m| name_matches(m, resource) && m.version == version && m.group == group)
+            && let Some(m) =
+                self.resources.iter().find(|m| name_matches(m, resource) && m.version == version && m.group == group)
         {
             return Some(m.clone());
         }
@@ -115,9 +109,7 @@ impl Mapper {
             .find(|m| name_matches(m, resource) && m.group == group)
             .or_else(|| self.resources.iter().find(|m| name_matches(m, resource) && in_group(m)))
             .or_else(|| {
-                self.resources
-                    .iter()
-                    .find(|m| name_matches(m, resource) && m.version == group && m.group.is_empty())
+                self.resources.iter().find(|m| name_matches(m, resource) && m.version == group && m.group.is_empty())
             })
             .or_else(|| self.resources.iter().find(|m| m.kind == resource && m.group == group))
             .cloned()

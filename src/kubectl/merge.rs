@@ -189,10 +189,9 @@ fn diff_lists(
             }
         }
     }
-    let same_order = original.len() == modified.len()
-        && original.iter().zip(modified).all(|(a, b)| key_of(a) == key_of(b));
-    let order = (!o.ignore_changes && (!list.is_empty() || !same_order))
-        || (!o.ignore_deletions && !list.is_empty());
+    let same_order =
+        original.len() == modified.len() && original.iter().zip(modified).all(|(a, b)| key_of(a) == key_of(b));
+    let order = (!o.ignore_changes && (!list.is_empty() || !same_order)) || (!o.ignore_deletions && !list.is_empty());
     if !list.is_empty() {
         patch.insert(key.to_string(), Value::Array(list));
     }
@@ -217,9 +216,7 @@ fn combine(mut base: Object, over: Object, schema: Schema) -> Object {
             (Some(Value::Object(a)), Value::Object(b)) if !is(f, PATCH_REPLACE) => {
                 Value::Object(combine(a, b, inner(f)))
             }
-            (Some(Value::Array(a)), Value::Array(b)) if is(f, PATCH_MERGE) => {
-                Value::Array(combine_lists(a, b, f))
-            }
+            (Some(Value::Array(a)), Value::Array(b)) if is(f, PATCH_MERGE) => Value::Array(combine_lists(a, b, f)),
             (_, v) => v,
         };
         base.insert(key, merged);
@@ -238,8 +235,7 @@ fn combine_lists(a: Vec<Value>, b: Vec<Value>, f: Option<&'static FieldDesc>) ->
         }
         return out;
     }
-    let (deletes, mut changes): (Vec<Value>, Vec<Value>) =
-        a.into_iter().partition(|v| v.str("$patch") == "delete");
+    let (deletes, mut changes): (Vec<Value>, Vec<Value>) = a.into_iter().partition(|v| v.str("$patch") == "delete");
     for v in b {
         let at = changes.iter().position(|c| c.key(merge_key) == v.key(merge_key));
         match (at.and_then(|i| changes.get_mut(i)), v) {
@@ -266,8 +262,12 @@ mod tests {
     #[test]
     fn three_way_merges() {
         let schema = schema_of("apps/v1", "Deployment");
-        let original = json(r#"{"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"x","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}]}]}}}}"#);
-        let modified = json(r#"{"metadata":{"labels":{"a":"1"}},"spec":{"template":{"spec":{"containers":[{"name":"c","image":"y","env":[{"name":"B","value":"3"}]}]}}}}"#);
+        let original = json(
+            r#"{"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"x","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}]}]}}}}"#,
+        );
+        let modified = json(
+            r#"{"metadata":{"labels":{"a":"1"}},"spec":{"template":{"spec":{"containers":[{"name":"c","image":"y","env":[{"name":"B","value":"3"}]}]}}}}"#,
+        );
         let mut current = original.clone();
         current.set("spec/paused", true);
         assert_eq!(

@@ -8,11 +8,7 @@ pub fn base64_encode(bytes: &[u8]) -> String {
         let n = chunk.iter().fold(0u32, |n, b| n << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let six = (n >> (18 - 6 * i) & 63) as usize;
-            out.push(if i <= chunk.len() {
-                ALPHABET.get(six).copied().map_or('=', char::from)
-            } else {
-                '='
-            });
+            out.push(if i <= chunk.len() { ALPHABET.get(six).copied().map_or('=', char::from) } else { '=' });
         }
     }
     out

@@ -13,10 +13,8 @@ pub fn parse(text: &str) -> Result<Selector, String> {
 impl Selector {
     /// Whether labels match.
     pub fn matches(&self, labels: &Value) -> bool {
-        let map: api::Map<api::Str> = labels
-            .map_entries()
-            .filter_map(|(k, v)| Some((api::Str::from(k), api::Str::from(v.as_str()?))))
-            .collect();
+        let map: api::Map<api::Str> =
+            labels.map_entries().filter_map(|(k, v)| Some((api::Str::from(k), api::Str::from(v.as_str()?)))).collect();
         self.0.matches(&map)
     }
 }

@@ -6,8 +6,8 @@ use crate::print::table::{Column, Row, Table};
 use crate::session::Kubectl;
 use crate::value::{Object, Value, object};
 use api::rest::{
-    Accept, Answer, Body, Channel, ClientFrame, EventType, ExecOptions, FieldValidation, ListOptions,
-    LogOptions, PatchType, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WriteOptions,
+    Accept, Answer, Body, Channel, ClientFrame, EventType, ExecOptions, FieldValidation, ListOptions, LogOptions,
+    PatchType, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WriteOptions,
 };
 use api::{AnyRev, Str};
 use sim::NetError;
@@ -209,9 +209,9 @@ impl<'a> Kubectl<'a> {
             other => other.to_string(),
         };
         let shown = match e {
-            NetError::Refused => format!(
-                "The connection to the server {host} was refused - did you specify the right host or port?"
-            ),
+            NetError::Refused => {
+                format!("The connection to the server {host} was refused - did you specify the right host or port?")
+            }
             _ => format!("Unable to connect to the server: {cause}"),
         };
         Error::Connection { shown, text: format!("{method} \"https://{host}{url}\": {cause}") }
@@ -308,9 +308,7 @@ impl<'a> Kubectl<'a> {
             }
             Answer::Status(s) => status_value(&s),
             Answer::Text(t) => Value::String(t.to_string()),
-            Answer::Json(bytes) => {
-                Value::parse(&String::from_utf8_lossy(&bytes)).unwrap_or_default()
-            }
+            Answer::Json(bytes) => Value::parse(&String::from_utf8_lossy(&bytes)).unwrap_or_default(),
             Answer::Table(_) | Answer::Stream => Value::Null,
         })
     }
@@ -322,17 +320,9 @@ impl<'a> Kubectl<'a> {
     }
 
     /// One object as a row.
-    pub async fn get_table(
-        &self,
-        m: &Mapping,
-        ns: &str,
-        name: &str,
-        sub: &str,
-    ) -> Result<Result<Table, Value>, Error> {
+    pub async fn get_table(&self, m: &Mapping, ns: &str, name: &str, sub: &str) -> Result<Result<Table, Value>, Error> {
         let target = Self::target(m, ns, name, sub);
-        let (_, _, r) = self
-            .answer(self.request(Verb::Get, target, Query::None, Body::Empty, Accept::Table))
-            .await?;
+        let (_, _, r) = self.answer(self.request(Verb::Get, target, Query::None, Body::Empty, Accept::Table)).await?;
         Ok(match r.answer {
             Answer::Table(t) => Ok(table_of(&t)),
             Answer::Object(o) => Err(value_of(&o)),
@@ -348,13 +338,7 @@ impl<'a> Kubectl<'a> {
     }
 
     /// A whole collection's objects.
-    pub async fn list(
-        &self,
-        m: &Mapping,
-        ns: &str,
-        labels: &str,
-        fields: &str,
-    ) -> Result<Vec<Value>, Error> {
+    pub async fn list(&self, m: &Mapping, ns: &str, labels: &str, fields: &str) -> Result<Vec<Value>, Error> {
         let mut options = ListOptions {
             label_selector: str(labels),
             field_selector: str(fields),
@@ -381,8 +365,7 @@ impl<'a> Kubectl<'a> {
     ) -> Result<(Table, String, u64), Error> {
         let target = Self::target(m, ns, "", "");
         let query = Query::List(options.clone());
-        let (_, _, r) =
-            self.answer(self.request(Verb::List, target, query, Body::Empty, Accept::Table)).await?;
+        let (_, _, r) = self.answer(self.request(Verb::List, target, query, Body::Empty, Accept::Table)).await?;
         Ok(match r.answer {
             Answer::Table(t) => (table_of(&t), t.continue_.to_string(), t.revision),
             _ => (Table::default(), String::new(), 0),
@@ -458,13 +441,7 @@ impl<'a> Kubectl<'a> {
     }
 
     /// Watches a collection, or an object by a field selector.
-    pub async fn watch(
-        &self,
-        m: &Mapping,
-        ns: &str,
-        options: ListOptions,
-        table: bool,
-    ) -> Result<Stream, Error> {
+    pub async fn watch(&self, m: &Mapping, ns: &str, options: ListOptions, table: bool) -> Result<Stream, Error> {
         let target = Self::target(m, ns, "", "");
         let accept = if table { Accept::Table } else { Accept::Object };
         self.stream(self.request(Verb::Watch, target, Query::List(options), Body::Empty, accept)).await
@@ -477,12 +454,7 @@ impl<'a> Kubectl<'a> {
     }
 
     /// A pod's log: all at once, or as it comes.
-    pub async fn logs(
-        &self,
-        ns: &str,
-        pod: &str,
-        options: LogOptions,
-    ) -> Result<Result<String, Stream>, Error> {
+    pub async fn logs(&self, ns: &str, pod: &str, options: LogOptions) -> Result<Result<String, Stream>, Error> {
         let pods = self.known("", "pods")?;
         let target = Self::target(&pods, ns, pod, "log");
         let request = self.request(Verb::Get, target, Query::Log(options), Body::Empty, Accept::Object);
@@ -498,8 +470,7 @@ impl<'a> Kubectl<'a> {
     pub async fn exec(&self, ns: &str, pod: &str, options: ExecOptions) -> Result<Stream, Error> {
         let pods = self.known("", "pods")?;
         let target = Self::target(&pods, ns, pod, "exec");
-        self.stream(self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object))
-            .await
+        self.stream(self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object)).await
     }
 
     /// Any path; text as it is, documents as JSON.
@@ -528,12 +499,7 @@ impl<'a> Kubectl<'a> {
 }
 
 fn options(w: &Write) -> WriteOptions {
-    WriteOptions {
-        dry_run: w.dry_run,
-        field_manager: str(&w.manager),
-        field_validation: w.validation,
-        force: w.force,
-    }
+    WriteOptions { dry_run: w.dry_run, field_manager: str(&w.manager), field_validation: w.validation, force: w.force }
 }
 
 /// A path of the API as a resource, where it is one.
@@ -546,9 +512,7 @@ fn path_target(path: &str) -> Target {
         _ => return Target::Path(str(path)),
     };
     let (namespace, rest) = match rest {
-        ["namespaces", ns, more @ ..] if !more.is_empty() && !matches!(more, ["status"] | ["finalize"]) => {
-            (*ns, more)
-        }
+        ["namespaces", ns, more @ ..] if !more.is_empty() && !matches!(more, ["status"] | ["finalize"]) => (*ns, more),
         other => ("", other),
     };
     let get = |i: usize| str(rest.get(i).copied().unwrap_or(""));
@@ -567,11 +531,7 @@ fn url_of(target: &Target) -> String {
     match target {
         Target::Path(p) => p.to_string(),
         Target::Resource { group, version, resource, subresource, namespace, name } => {
-            let mut url = if group.is_empty() {
-                format!("/api/{version}")
-            } else {
-                format!("/apis/{group}/{version}")
-            };
+            let mut url = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
             if !namespace.is_empty() && *resource != "namespaces" {
                 url.push_str(&format!("/namespaces/{namespace}"));
             }
@@ -611,9 +571,7 @@ impl Value {
             Value::Float(f) => api::json::Value::Float(*f),
             Value::String(s) => api::json::Value::Str(str(s)),
             Value::Array(a) => api::json::Value::Array(a.iter().map(Value::to_api).collect()),
-            Value::Object(m) => {
-                api::json::Value::Object(m.iter().map(|(k, v)| (str(k), v.to_api())).collect())
-            }
+            Value::Object(m) => api::json::Value::Object(m.iter().map(|(k, v)| (str(k), v.to_api())).collect()),
         }
     }
 

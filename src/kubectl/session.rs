@@ -181,8 +181,8 @@ impl<'a> Kubectl<'a> {
 
     /// The mapping of a core or well-known kind, such as `("", "pods")`.
     pub fn known(&self, group: &str, plural: &str) -> Result<Rc<Mapping>, Error> {
-        self.mapper().by_resource(group, plural).ok_or_else(|| {
-            Error::text(format!("the server doesn't have a resource type {}", quote(plural)))
-        })
+        self.mapper()
+            .by_resource(group, plural)
+            .ok_or_else(|| Error::text(format!("the server doesn't have a resource type {}", quote(plural))))
     }
 }

@@ -268,8 +268,8 @@ fn argument(t: &str) -> Result<Arg, String> {
         "true" => Ok(Arg::Literal(true.into())),
         "false" => Ok(Arg::Literal(false.into())),
         "nil" => Ok(Arg::Literal(Value::Null)),
-        "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "len" | "index" | "print" | "printf" | "println"
-        | "not" | "and" | "or" | "base64decode" | "exists" => Ok(Arg::Function(t.into())),
+        "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "len" | "index" | "print" | "printf" | "println" | "not" | "and"
+        | "or" | "base64decode" | "exists" => Ok(Arg::Function(t.into())),
         other => Err(format!("1: function {} not defined", quote(other))),
     }
 }

@@ -295,8 +295,7 @@ impl Value {
                 format!("[]interface {{}}{{{}}}", inner.join(", "))
             }
             Value::Object(m) => {
-                let inner: Vec<String> =
-                    m.iter().map(|(k, v)| format!("{}:{}", quote(k), v.go_sharp_v())).collect();
+                let inner: Vec<String> = m.iter().map(|(k, v)| format!("{}:{}", quote(k), v.go_sharp_v())).collect();
                 format!("map[string]interface {{}}{{{}}}", inner.join(", "))
             }
             other => other.go_v(),

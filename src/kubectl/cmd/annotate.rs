@@ -1,7 +1,10 @@
 //! `kubectl annotate`.
 
 use super::label::{FLAGS, split};
-use super::{ALL, ALL_NAMESPACES, Command, DRY_RUN, DryRun, FIELD_MANAGER, FIELD_SELECTOR, FILES, LOCAL, PRINT, RECORD, SELECTOR, manager};
+use super::{
+    ALL, ALL_NAMESPACES, Command, DRY_RUN, DryRun, FIELD_MANAGER, FIELD_SELECTOR, FILES, LOCAL, PRINT, RECORD,
+    SELECTOR, manager,
+};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::print::object::for_write;
@@ -33,9 +36,7 @@ async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     let (resources, pairs) = split(k.args(), "annotation")?;
     if resources.is_empty() && f.list("filename").is_empty() {
-        return Err(Error::text(
-            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
-        ));
+        return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }
     let dry_run = DryRun::of(f)?;
     if pairs.is_empty() && !list {
@@ -49,8 +50,7 @@ async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
             None => remove.push(p.trim_end_matches('-').into()),
         }
     }
-    let both: Vec<&str> =
-        remove.iter().filter(|r| set.iter().any(|s| s.0 == **r)).map(String::as_str).collect();
+    let both: Vec<&str> = remove.iter().filter(|r| set.iter().any(|s| s.0 == **r)).map(String::as_str).collect();
     if !both.is_empty() {
         return Err(Error::text(format!(
             "can not both modify and remove the following annotation(s) in the same command: {}",
@@ -132,9 +132,8 @@ async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
                 ..Write::default()
             };
             let body = patch.to_json();
-            let o = k
-                .patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, body.as_bytes(), &w)
-                .await?;
+            let o =
+                k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, body.as_bytes(), &w).await?;
             Ok(Some(o))
         };
         match done.await {

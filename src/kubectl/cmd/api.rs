@@ -12,8 +12,18 @@ const FLAGS: &[Flag] = &[
     flag("api-group", Type::String, "", "Limit to resources in the specified API group."),
     flag("cached", Type::Bool, "false", "Use the cached list of resources if available."),
     flag("categories", Type::StringSlice, "", "Limit to resources that belong to the specified categories."),
-    flag("namespaced", Type::Bool, "true", "If false, non-namespaced resources will be returned, otherwise returning namespaced resources by default."),
-    flag("no-headers", Type::Bool, "false", "When using the default or custom-column output format, don't print headers (default print headers)."),
+    flag(
+        "namespaced",
+        Type::Bool,
+        "true",
+        "If false, non-namespaced resources will be returned, otherwise returning namespaced resources by default.",
+    ),
+    flag(
+        "no-headers",
+        Type::Bool,
+        "false",
+        "When using the default or custom-column output format, don't print headers (default print headers).",
+    ),
     flag("output", Type::String, "", "Output format.").short('o'),
     flag("sort-by", Type::String, "", "If non-empty, sort list of resources using specified field."),
     flag("verbs", Type::StringSlice, "", "Limit to resources that support the specified verbs."),
@@ -152,9 +162,10 @@ async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     let mut parts = path.split('.');
     let typed = parts.next().unwrap_or("");
-    let m = k.mapper().find_argument(typed).ok_or_else(|| {
-        Error::text(format!("{NO_PREFIX}the server doesn't have a resource type {}", quote(typed)))
-    })?;
+    let m = k
+        .mapper()
+        .find_argument(typed)
+        .ok_or_else(|| Error::text(format!("{NO_PREFIX}the server doesn't have a resource type {}", quote(typed))))?;
     let mut out = String::new();
     if !m.group.is_empty() {
         out.push_str(&format!("GROUP:      {}\n", m.group));

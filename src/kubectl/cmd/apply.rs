@@ -1,6 +1,8 @@
 //! `kubectl apply`: client-side three-way merge, and server-side apply.
 
-use super::{ALL, Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, RECORD, SELECTOR, VALIDATE, manager, validation};
+use super::{
+    ALL, Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, RECORD, SELECTOR, VALIDATE, manager, validation,
+};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
 use crate::flags::{Flag, Type, flag};
@@ -14,17 +16,43 @@ use ::api::rest::PatchType;
 use std::time::Duration;
 
 const FLAGS: &[Flag] = &[
-    flag("applyset", Type::String, "", "[alpha] The name of the ApplySet that tracks which resources are being managed."),
-    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".").bare("background"),
+    flag(
+        "applyset",
+        Type::String,
+        "",
+        "[alpha] The name of the ApplySet that tracks which resources are being managed.",
+    ),
+    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".")
+        .bare("background"),
     flag("force", Type::Bool, "false", "If true, immediately remove resources from API and bypass graceful deletion."),
-    flag("force-conflicts", Type::Bool, "false", "If true, server-side apply will force the changes against conflicts."),
+    flag(
+        "force-conflicts",
+        Type::Bool,
+        "false",
+        "If true, server-side apply will force the changes against conflicts.",
+    ),
     flag("grace-period", Type::Int, "-1", "Period of time in seconds given to the resource to terminate gracefully."),
     flag("openapi-patch", Type::Bool, "true", "If true, use openapi to calculate diff when the openapi presents."),
-    flag("overwrite", Type::Bool, "true", "Automatically resolve conflicts between the modified and live configuration."),
+    flag(
+        "overwrite",
+        Type::Bool,
+        "true",
+        "Automatically resolve conflicts between the modified and live configuration.",
+    ),
     flag("prune", Type::Bool, "false", "Automatically delete resource objects that do not appear in the configs."),
-    flag("prune-allowlist", Type::StringArray, "", "Overwrite the default allowlist with <group/version/kind> for --prune"),
+    flag(
+        "prune-allowlist",
+        Type::StringArray,
+        "",
+        "Overwrite the default allowlist with <group/version/kind> for --prune",
+    ),
     flag("server-side", Type::Bool, "false", "If true, apply runs in the server instead of the client."),
-    flag("subresource", Type::String, "", "If specified, apply will operate on the subresource of the requested object."),
+    flag(
+        "subresource",
+        Type::String,
+        "",
+        "If specified, apply will operate on the subresource of the requested object.",
+    ),
     flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
     flag("wait", Type::Bool, "false", "If true, wait for resources to be gone before returning."),
 ];
@@ -342,11 +370,7 @@ impl Apply<'_, '_> {
     /// Whether an entry of managed fields owns the last-applied annotation.
     fn owns_annotation(entry: &Value, operation: &str) -> bool {
         entry.str("operation") == operation
-            && entry
-                .at("fieldsV1")
-                .key("f:metadata")
-                .key("f:annotations")
-                .key(&format!("f:{LAST_APPLIED}"))
+            && entry.at("fieldsV1").key("f:metadata").key("f:annotations").key(&format!("f:{LAST_APPLIED}"))
                 != &Value::Null
     }
 
@@ -373,10 +397,7 @@ impl Apply<'_, '_> {
         just.set_key("metadata/annotations", LAST_APPLIED, text);
         let w = Write { manager: "kubectl-last-applied".into(), ..self.write.clone() };
         let body = just.to_json();
-        match k
-            .patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Apply, body.as_bytes(), &w)
-            .await
-        {
+        match k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Apply, body.as_bytes(), &w).await {
             Ok(o) => {
                 info.refresh(o);
                 Ok(true)
@@ -403,8 +424,7 @@ impl Apply<'_, '_> {
         if client.is_empty() {
             return Ok(false);
         }
-        let is_client =
-            |e: &Value| e.str("operation") == "Update" && client.iter().any(|c| c == e.str("manager"));
+        let is_client = |e: &Value| e.str("operation") == "Update" && client.iter().any(|c| c == e.str("manager"));
         let mut joined = fields
             .iter()
             .find(|e| e.str("operation") == "Apply" && e.str("manager") == self.write.manager)
@@ -423,9 +443,7 @@ impl Apply<'_, '_> {
         entries.extend(
             fields
                 .iter()
-                .filter(|e| {
-                    !is_client(e) && !(e.str("operation") == "Apply" && e.str("manager") == self.write.manager)
-                })
+                .filter(|e| !is_client(e) && !(e.str("operation") == "Apply" && e.str("manager") == self.write.manager))
                 .cloned(),
         );
         let patch = Value::Array(vec![

@@ -51,8 +51,20 @@ static WHO_AM_I: Command = Command {
 };
 
 const VERBS: [&str; 14] = [
-    "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",
-    "impersonate", "*", "approve", "sign",
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "use",
+    "bind",
+    "impersonate",
+    "*",
+    "approve",
+    "sign",
 ];
 const URL_VERBS: [&str; 8] = ["get", "put", "post", "head", "options", "delete", "patch", "*"];
 /// What is a resource for authorization alone.
@@ -60,11 +72,7 @@ const NOT_SERVED: [&str; 3] = ["users", "groups", "userextras"];
 
 async fn review(k: &Kubectl<'_>, plural: &str, kind: &str, spec: Value) -> Result<Value, Error> {
     let m = k.known("authorization.k8s.io", plural)?;
-    let o = object([
-        ("apiVersion", "authorization.k8s.io/v1".into()),
-        ("kind", kind.into()),
-        ("spec", spec),
-    ]);
+    let o = object([("apiVersion", "authorization.k8s.io/v1".into()), ("kind", kind.into()), ("spec", spec)]);
     k.create(&m, "", &o, &Write::default()).await
 }
 
@@ -103,11 +111,8 @@ async fn can_i(k: &Kubectl<'_>) -> Result<(), Error> {
                         attributes.set("group", m.group.as_str());
                         attributes.set("resource", m.plural.as_str());
                         if !m.namespaced && !all {
-                            let group = if m.group.is_empty() {
-                                String::new()
-                            } else {
-                                format!(" in group '{}'", m.group)
-                            };
+                            let group =
+                                if m.group.is_empty() { String::new() } else { format!(" in group '{}'", m.group) };
                             warn(format!("resource '{}' is not namespace scoped{group}\n", m.plural));
                         }
                     }
@@ -176,12 +181,7 @@ fn list(k: &Kubectl<'_>, status: &Value) -> Result<(), Error> {
             Some(res) => resource_group(res, r.groups.first().map_or("", |g| g)),
             None => String::new(),
         };
-        w.write(&format!(
-            "{resource}\t[{}]\t[{}]\t[{}]\n",
-            r.urls.join(" "),
-            r.names.join(" "),
-            r.verbs.join(" ")
-        ));
+        w.write(&format!("{resource}\t[{}]\t[{}]\t[{}]\n", r.urls.join(" "), r.names.join(" "), r.verbs.join(" ")));
     }
     k.out(&w.flush());
     Ok(())
@@ -189,10 +189,7 @@ fn list(k: &Kubectl<'_>, status: &Value) -> Result<(), Error> {
 
 async fn who_am_i(k: &Kubectl<'_>) -> Result<(), Error> {
     let m = k.known("authentication.k8s.io", "selfsubjectreviews")?;
-    let o = object([
-        ("apiVersion", "authentication.k8s.io/v1".into()),
-        ("kind", "SelfSubjectReview".into()),
-    ]);
+    let o = object([("apiVersion", "authentication.k8s.io/v1".into()), ("kind", "SelfSubjectReview".into())]);
     let r = k.create(&m, "", &o, &Write::default()).await.map_err(|e| match e.reason() {
         "Forbidden" => Error::text(
             "the selfsubjectreviews API is not enabled in the cluster or you do not have permission to call it",

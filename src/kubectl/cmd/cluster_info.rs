@@ -55,10 +55,7 @@ async fn cluster_info(k: &Kubectl<'_>) -> Result<(), Error> {
     k.out(&format!("Kubernetes control plane is running at https://{host}\n"));
     for s in list {
         let labels = s.at("metadata/labels");
-        let name = labels
-            .key("kubernetes.io/name")
-            .as_str()
-            .unwrap_or(s.str("metadata/name"));
+        let name = labels.key("kubernetes.io/name").as_str().unwrap_or(s.str("metadata/name"));
         let port = s.str("spec/ports/0/name");
         let colon = if port.is_empty() { String::new() } else { format!(":{port}") };
         k.out(&format!(

@@ -61,7 +61,12 @@ static GET_CONTEXTS: Command = Command {
     children: &[],
 };
 const CONTEXT_FLAGS: &[Flag] = &[
-    flag("no-headers", Type::Bool, "false", "When using the default or custom-column output format, don't print headers (default print headers)."),
+    flag(
+        "no-headers",
+        Type::Bool,
+        "false",
+        "When using the default or custom-column output format, don't print headers (default print headers).",
+    ),
     flag("output", Type::String, "", "Output format. One of: (name).").short('o'),
 ];
 const VIEW_FLAGS: &[Flag] = &[
@@ -102,18 +107,13 @@ async fn contexts(k: &Kubectl<'_>) -> Result<(), Error> {
 
 async fn view(k: &Kubectl<'_>) -> Result<(), Error> {
     let c = k.config;
-    let named = |name: &str, key: &str, v: Value| {
-        Value::Array(vec![object([("name", name.into()), (key, v)])])
-    };
+    let named = |name: &str, key: &str, v: Value| Value::Array(vec![object([("name", name.into()), (key, v)])]);
     let cluster = object([
         ("certificate-authority-data", "DATA+OMITTED".into()),
         ("server", format!("https://{}", c.host()).into()),
     ]);
     let context = object([("cluster", c.cluster.as_str().into()), ("user", c.user.as_str().into())]);
-    let user = object([
-        ("client-certificate-data", "DATA+OMITTED".into()),
-        ("client-key-data", "DATA+OMITTED".into()),
-    ]);
+    let user = object([("client-certificate-data", "DATA+OMITTED".into()), ("client-key-data", "DATA+OMITTED".into())]);
     let o = object([
         ("apiVersion", "v1".into()),
         ("clusters", named(&c.cluster, "cluster", cluster)),

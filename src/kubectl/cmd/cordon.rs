@@ -61,15 +61,10 @@ async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), Error
             (false, false) => "uncordoned",
         };
         if unschedulable != desired && dry_run != DryRun::Client {
-            let patch = if desired {
-                r#"{"spec":{"unschedulable":true}}"#
-            } else {
-                r#"{"spec":{"unschedulable":null}}"#
-            };
+            let patch =
+                if desired { r#"{"spec":{"unschedulable":true}}"# } else { r#"{"spec":{"unschedulable":null}}"# };
             let w = Write { dry_run: dry_run == DryRun::Server, ..Write::default() };
-            let sent = k
-                .patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w)
-                .await;
+            let sent = k.patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w).await;
             if let Err(e) = sent {
                 let verb = if desired { "cordon" } else { "uncordon" };
                 k.err(&format!("error: unable to {verb} node {}: {}\n", quote(&info.name), e.message()));

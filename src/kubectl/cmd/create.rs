@@ -1,6 +1,8 @@
 //! `kubectl create`: from files; its subcommands make objects of their own.
 
-use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, SAVE_CONFIG, SELECTOR, VALIDATE, manager, validation};
+use super::{
+    Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, SAVE_CONFIG, SELECTOR, VALIDATE, manager, validation,
+};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::flags::{Flag, Type, flag};
@@ -61,12 +63,8 @@ async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut b = Builder::new(k).labels(f.str("selector"));
     b.validate = validation != ::api::rest::FieldValidation::Ignore;
     let visit = b.run(k).await?;
-    let w = Write {
-        dry_run: dry_run == DryRun::Server,
-        manager: manager(k, "kubectl-create"),
-        validation,
-        force: false,
-    };
+    let w =
+        Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-create"), validation, force: false };
     let mut errors = Vec::new();
     let mut count = 0;
     for item in visit.items {
@@ -133,13 +131,7 @@ pub fn new_object(k: &Kubectl<'_>, api_version: &str, kind: &str, name: &str, na
 
 /// Sends a new object and prints what came of it. `failed` goes before an error's text; without it the error stays the
 /// server's.
-pub async fn send(
-    k: &Kubectl<'_>,
-    group: &str,
-    plural: &str,
-    mut o: Value,
-    failed: Option<&str>,
-) -> Result<(), Error> {
+pub async fn send(k: &Kubectl<'_>, group: &str, plural: &str, mut o: Value, failed: Option<&str>) -> Result<(), Error> {
     let dry_run = DryRun::of(&k.flags)?;
     let validation = validation(&k.flags)?;
     let mut printer = for_write(k, &dry_run.operation("created"))?;

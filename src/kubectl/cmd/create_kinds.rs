@@ -79,7 +79,12 @@ static SECRET_GENERIC: Command = Command {
 
 const ROLE_FLAGS: &[Flag] = &[
     flag("resource", Type::StringSlice, "", "Resource that the rule applies to"),
-    flag("resource-name", Type::StringArray, "", "Resource in the white list that the rule applies to, repeat this flag for multiple items"),
+    flag(
+        "resource-name",
+        Type::StringArray,
+        "",
+        "Resource in the white list that the rule applies to, repeat this flag for multiple items",
+    ),
     flag("verb", Type::StringSlice, "", "Verb that applies to the resources contained in the rule"),
 ];
 const CLUSTER_ROLE_FLAGS: &[Flag] = &[
@@ -88,10 +93,25 @@ const CLUSTER_ROLE_FLAGS: &[Flag] = &[
 ];
 const BINDING_FLAGS: &[Flag] = &[
     flag("clusterrole", Type::String, "", "ClusterRole this binding should reference"),
-    flag("group", Type::StringArray, "", "Groups to bind to the role. The flag can be repeated to add multiple groups."),
+    flag(
+        "group",
+        Type::StringArray,
+        "",
+        "Groups to bind to the role. The flag can be repeated to add multiple groups.",
+    ),
     flag("role", Type::String, "", "Role this RoleBinding should reference"),
-    flag("serviceaccount", Type::StringArray, "", "Service accounts to bind to the role, in the format <namespace>:<name>."),
-    flag("user", Type::StringArray, "", "Usernames to bind to the role. The flag can be repeated to add multiple users."),
+    flag(
+        "serviceaccount",
+        Type::StringArray,
+        "",
+        "Service accounts to bind to the role, in the format <namespace>:<name>.",
+    ),
+    flag(
+        "user",
+        Type::StringArray,
+        "",
+        "Usernames to bind to the role. The flag can be repeated to add multiple users.",
+    ),
 ];
 
 /// `role`
@@ -223,16 +243,10 @@ fn data(k: &Kubectl<'_>, kind: &str) -> Result<BTreeMap<String, Vec<u8>>, Error>
         let (key, path) = match source.split_once('=') {
             None => (None, source.as_str()),
             Some(("", _)) => {
-                return Err(Error::text(format!(
-                    "key name for file path {} missing",
-                    source.trim_start_matches('=')
-                )));
+                return Err(Error::text(format!("key name for file path {} missing", source.trim_start_matches('='))));
             }
             Some((_, "")) => {
-                return Err(Error::text(format!(
-                    "file path for key name {} missing",
-                    source.trim_end_matches('=')
-                )));
+                return Err(Error::text(format!("file path for key name {} missing", source.trim_end_matches('='))));
             }
             Some((k, p)) => (Some(k), p),
         };
@@ -347,10 +361,7 @@ async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
                 labels.set_key("", key, value);
             }
         }
-        o.set(
-            "aggregationRule/clusterRoleSelectors",
-            vec![object([("matchLabels", labels)])],
-        );
+        o.set("aggregationRule/clusterRoleSelectors", vec![object([("matchLabels", labels)])]);
         o.set("rules", Value::Null);
         return send(k, RBAC, plural, o, None).await;
     }
@@ -379,11 +390,7 @@ async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
             continue;
         }
         let mapping: Rc<Mapping> = mapper.find_argument(typed).ok_or_else(|| {
-            Error::text(format!(
-                "{}the server doesn't have a resource type {}",
-                crate::error::NO_PREFIX,
-                quote(typed)
-            ))
+            Error::text(format!("{}the server doesn't have a resource type {}", crate::error::NO_PREFIX, quote(typed)))
         })?;
         for v in &verbs {
             if v == "*" || COMMON_VERBS.contains(&v.as_str()) {
@@ -439,20 +446,12 @@ async fn binding(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
     }
     let kind = if cluster { "ClusterRoleBinding" } else { "RoleBinding" };
     let mut o = new_object(k, "rbac.authorization.k8s.io/v1", kind, &name, !cluster);
-    let (ref_kind, ref_name) =
-        if role.is_empty() || cluster { ("ClusterRole", cluster_role) } else { ("Role", role) };
-    o.set(
-        "roleRef",
-        object([("apiGroup", RBAC.into()), ("kind", ref_kind.into()), ("name", ref_name.into())]),
-    );
+    let (ref_kind, ref_name) = if role.is_empty() || cluster { ("ClusterRole", cluster_role) } else { ("Role", role) };
+    o.set("roleRef", object([("apiGroup", RBAC.into()), ("kind", ref_kind.into()), ("name", ref_name.into())]));
     let mut subjects = Vec::new();
     for (flag, kind) in [("user", "User"), ("group", "Group")] {
         for name in f.list(flag) {
-            subjects.push(object([
-                ("apiGroup", RBAC.into()),
-                ("kind", kind.into()),
-                ("name", name.into()),
-            ]));
+            subjects.push(object([("apiGroup", RBAC.into()), ("kind", kind.into()), ("name", name.into())]));
         }
     }
     for sa in f.list("serviceaccount") {
@@ -505,11 +504,8 @@ async fn token(k: &Kubectl<'_>) -> Result<(), Error> {
     } else if !f.str("bound-object-name").is_empty() {
         return Err(Error::text("--bound-object-name can only be set if --bound-object-kind is provided"));
     }
-    let request = object([
-        ("apiVersion", "authentication.k8s.io/v1".into()),
-        ("kind", "TokenRequest".into()),
-        ("spec", spec),
-    ]);
+    let request =
+        object([("apiVersion", "authentication.k8s.io/v1".into()), ("kind", "TokenRequest".into()), ("spec", spec)]);
     let accounts = k.known("", "serviceaccounts")?;
     let made = k
         .create_sub(&accounts, &k.namespace(), &name, "token", &request, &Default::default())

@@ -55,7 +55,12 @@ generator!(
 );
 const QUOTA_FLAGS: &[Flag] = &[
     flag("hard", Type::String, "", "A comma-delimited set of resource=quantity pairs that define a hard limit."),
-    flag("scopes", Type::String, "", "A comma-delimited set of quota scopes that must all match each object tracked by the quota."),
+    flag(
+        "scopes",
+        Type::String,
+        "",
+        "A comma-delimited set of quota scopes that must all match each object tracked by the quota.",
+    ),
 ];
 generator!(
     /// `quota`
@@ -63,9 +68,24 @@ generator!(
     "NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2] [--dry-run=server|client|none]", QUOTA_FLAGS, &[], quota
 );
 const PRIORITY_FLAGS: &[Flag] = &[
-    flag("description", Type::String, "", "description is an arbitrary string that usually provides guidelines on when this priority class should be used."),
-    flag("global-default", Type::Bool, "false", "global-default specifies whether this PriorityClass should be considered as the default priority."),
-    flag("preemption-policy", Type::String, "PreemptLowerPriority", "preemption-policy is the policy for preempting pods with lower priority."),
+    flag(
+        "description",
+        Type::String,
+        "",
+        "description is an arbitrary string that usually provides guidelines on when this priority class should be used.",
+    ),
+    flag(
+        "global-default",
+        Type::Bool,
+        "false",
+        "global-default specifies whether this PriorityClass should be considered as the default priority.",
+    ),
+    flag(
+        "preemption-policy",
+        Type::String,
+        "PreemptLowerPriority",
+        "preemption-policy is the policy for preempting pods with lower priority.",
+    ),
     flag("value", Type::Int32, "0", "the value of this priority class."),
 ];
 generator!(
@@ -74,9 +94,19 @@ generator!(
     "NAME --value=VALUE --global-default=BOOL [--dry-run=server|client|none]", PRIORITY_FLAGS, &["value"], priority_class
 );
 const PDB_FLAGS: &[Flag] = &[
-    flag("max-unavailable", Type::String, "", "The maximum number or percentage of unavailable pods this budget requires."),
+    flag(
+        "max-unavailable",
+        Type::String,
+        "",
+        "The maximum number or percentage of unavailable pods this budget requires.",
+    ),
     flag("min-available", Type::String, "", "The minimum number or percentage of available pods this budget requires."),
-    flag("selector", Type::String, "", "A label selector to use for this budget. Only equality-based selector requirements are supported."),
+    flag(
+        "selector",
+        Type::String,
+        "",
+        "A label selector to use for this budget. Only equality-based selector requirements are supported.",
+    ),
 ];
 generator!(
     /// `poddisruptionbudget`
@@ -84,7 +114,12 @@ generator!(
     "NAME --selector=SELECTOR --min-available=N [--dry-run=server|client|none]", PDB_FLAGS, &[], pdb
 );
 const INGRESS_FLAGS: &[Flag] = &[
-    flag("annotation", Type::StringArray, "", "Annotation to insert in the ingress object, in the format annotation=value"),
+    flag(
+        "annotation",
+        Type::StringArray,
+        "",
+        "Annotation to insert in the ingress object, in the format annotation=value",
+    ),
     flag("class", Type::String, "", "Ingress Class to be used"),
     flag("default-backend", Type::String, "", "Default service for backend, in format of svcname:port"),
     flag("rule", Type::StringArray, "", "Rule in format host/path=service:port[,tls=secretname]."),
@@ -96,7 +131,12 @@ generator!(
 );
 
 const SERVICE_FLAGS: &[Flag] = &[
-    flag("clusterip", Type::String, "", "Assign your own ClusterIP or set to 'None' for a 'headless' service (no loadbalancing)."),
+    flag(
+        "clusterip",
+        Type::String,
+        "",
+        "Assign your own ClusterIP or set to 'None' for a 'headless' service (no loadbalancing).",
+    ),
     flag("external-name", Type::String, "", "External name of service"),
     flag("node-port", Type::Int, "0", "Port used to expose the service on each node in a cluster."),
     flag("tcp", Type::StringSlice, "", "Port pairs can be specified as '<port>:<targetPort>'."),
@@ -193,11 +233,7 @@ async fn deployment(k: &Kubectl<'_>) -> Result<(), Error> {
 }
 
 fn job_spec(k: &Kubectl<'_>, name: &str, restart: &str) -> Value {
-    let mut c = object([
-        ("image", k.flags.str("image").into()),
-        ("name", name.into()),
-        ("resources", Value::object()),
-    ]);
+    let mut c = object([("image", k.flags.str("image").into()), ("name", name.into()), ("resources", Value::object())]);
     let command = command(k);
     if !command.is_empty() {
         c.set("command", command);
@@ -275,9 +311,7 @@ async fn quota(k: &Kubectl<'_>) -> Result<(), Error> {
         for statement in f.str("hard").split(',') {
             let parts: Vec<&str> = statement.split('=').collect();
             let [name, amount] = parts.as_slice() else {
-                return Err(Error::text(format!(
-                    "Invalid argument syntax {statement}, expected <resource>=<value>"
-                )));
+                return Err(Error::text(format!("Invalid argument syntax {statement}, expected <resource>=<value>")));
             };
             let q = ::api::Quantity::parse(amount).map_err(|e| Error::text(e.to_string()))?;
             o.set_key("spec/hard", name, q.to_string());
@@ -381,18 +415,15 @@ async fn ingress(k: &Kubectl<'_>) -> Result<(), Error> {
         o.set("spec/ingressClassName", f.str("class"));
     }
     if !default.is_empty() {
-        let b = backend(default).ok_or_else(|| {
-            Error::text("default-backend should be in format servicename:serviceport")
-        })?;
+        let b = backend(default)
+            .ok_or_else(|| Error::text("default-backend should be in format servicename:serviceport"))?;
         o.set("spec/defaultBackend", b);
     }
     let mut made: Vec<Value> = Vec::new();
     let mut tls: Vec<Value> = Vec::new();
     for r in &rules {
         let bad = || {
-            Error::text(format!(
-                "rule {r} is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]"
-            ))
+            Error::text(format!("rule {r} is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]"))
         };
         let (target, rest) = r.split_once('=').ok_or_else(bad)?;
         let (host, path) = target.split_once('/').ok_or_else(bad)?;
@@ -453,10 +484,7 @@ async fn service(k: &Kubectl<'_>, kind: &str) -> Result<(), Error> {
             None => (t.as_str(), t.as_str()),
         };
         let Ok(number) = port.parse::<i64>() else {
-            return Err(Error::text(format!(
-                "strconv.Atoi: parsing {}: invalid syntax",
-                quote(port)
-            )));
+            return Err(Error::text(format!("strconv.Atoi: parsing {}: invalid syntax", quote(port))));
         };
         let mut p = object([
             ("name", t.replace(':', "-").into()),

@@ -34,10 +34,7 @@ async fn describe(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     let all = f.bool("all-namespaces");
     let build = || {
-        let mut b = Builder::new(k)
-            .all_namespaces(all)
-            .labels(f.str("selector"))
-            .arguments(k, true, k.args());
+        let mut b = Builder::new(k).all_namespaces(all).labels(f.str("selector")).arguments(k, true, k.args());
         b.chunk = f.int("chunk-size");
         b
     };
@@ -131,8 +128,7 @@ async fn related(k: &Kubectl<'_>, d: &Describer, object: &Value) -> Result<Relat
                 Err(e) => return Err(e),
             },
             Need::PodsOnNode => {
-                let fields =
-                    format!("spec.nodeName={name},status.phase!=Failed,status.phase!=Succeeded");
+                let fields = format!("spec.nodeName={name},status.phase!=Failed,status.phase!=Succeeded");
                 match k.list(&pods, "", "", &fields).await {
                     Ok(list) => r.pods = list,
                     Err(e) if e.reason() == "Forbidden" => r.pods_error = Some(e.message()),

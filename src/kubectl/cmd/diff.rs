@@ -13,8 +13,18 @@ use crate::value::Value;
 use ::api::rest::PatchType;
 
 const FLAGS: &[Flag] = &[
-    flag("concurrency", Type::Int, "1", "Number of objects to process in parallel when diffing against the live version."),
-    flag("force-conflicts", Type::Bool, "false", "If true, server-side apply will force the changes against conflicts."),
+    flag(
+        "concurrency",
+        Type::Int,
+        "1",
+        "Number of objects to process in parallel when diffing against the live version.",
+    ),
+    flag(
+        "force-conflicts",
+        Type::Bool,
+        "false",
+        "If true, server-side apply will force the changes against conflicts.",
+    ),
     flag("prune", Type::Bool, "false", "Include resources that would be deleted by pruning."),
     flag("server-side", Type::Bool, "false", "If true, apply runs in the server instead of the client."),
     flag("show-managed-fields", Type::Bool, "false", "If true, include managed fields in the diff."),
@@ -129,11 +139,8 @@ fn mask(a: &mut Value, b: &mut Value) {
     let keys: Vec<String> = a.map("data").chain(b.map("data")).map(|(k, _)| k.to_string()).collect();
     for key in keys {
         let (x, y) = (a.at("data").key(&key).clone(), b.at("data").key(&key).clone());
-        let (left, right) = if x == y || x.is_null() || y.is_null() {
-            ("***", "***")
-        } else {
-            ("*** (before)", "*** (after)")
-        };
+        let (left, right) =
+            if x == y || x.is_null() || y.is_null() { ("***", "***") } else { ("*** (before)", "*** (after)") };
         if !x.is_null() {
             a.set_key("data", &key, left);
         }
@@ -155,17 +162,8 @@ pub fn unified(a: &str, b: &str) -> String {
     // ops: (kind, line); kind ' ', '-', '+'
     let mut ops: Vec<(char, &str)> = Vec::new();
     let head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let tail = a
-        .iter()
-        .skip(head)
-        .rev()
-        .zip(b.iter().skip(head).rev())
-        .take_while(|(x, y)| x == y)
-        .count();
-    let (am, bm) = (
-        a.get(head..a.len() - tail).unwrap_or(&[]),
-        b.get(head..b.len() - tail).unwrap_or(&[]),
-    );
+    let tail = a.iter().skip(head).rev().zip(b.iter().skip(head).rev()).take_while(|(x, y)| x == y).count();
+    let (am, bm) = (a.get(head..a.len() - tail).unwrap_or(&[]), b.get(head..b.len() - tail).unwrap_or(&[]));
     ops.extend(a.iter().take(head).map(|l| (' ', *l)));
     if am.len() > MAX_LINES || bm.len() > MAX_LINES {
         ops.extend(am.iter().map(|l| ('-', *l)));
@@ -177,11 +175,7 @@ pub fn unified(a: &str, b: &str) -> String {
         let at = |best: &[u32], i: usize, j: usize| best.get(i * width + j).copied().unwrap_or(0);
         for (i, x) in am.iter().enumerate().rev() {
             for (j, y) in bm.iter().enumerate().rev() {
-                let v = if x == y {
-                    at(&best, i + 1, j + 1) + 1
-                } else {
-                    at(&best, i + 1, j).max(at(&best, i, j + 1))
-                };
+                let v = if x == y { at(&best, i + 1, j + 1) + 1 } else { at(&best, i + 1, j).max(at(&best, i, j + 1)) };
                 if let Some(slot) = best.get_mut(i * width + j) {
                     *slot = v;
                 }

@@ -46,10 +46,8 @@ async fn events(k: &Kubectl<'_>) -> Result<(), Error> {
                 "arguments in resource/name form may not have more than one slash"
             }));
         };
-        let m = k
-            .mapper()
-            .find_argument(&resource.to_lowercase())
-            .ok_or_else(|| crate::mapping::no_resource(resource))?;
+        let m =
+            k.mapper().find_argument(&resource.to_lowercase()).ok_or_else(|| crate::mapping::no_resource(resource))?;
         fields = format!(
             "involvedObject.kind={},involvedObject.apiVersion={},involvedObject.name={name}",
             m.kind,

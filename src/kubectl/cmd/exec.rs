@@ -1,7 +1,7 @@
 //! `kubectl exec`.
 
-use super::{Command, FILES};
 use super::logs::{container_names, has_container, no_container, pods_of};
+use super::{Command, FILES};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::flags::{Flag, Type, flag};
@@ -37,9 +37,9 @@ async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     let command: Vec<String> = match f.dash {
         Some(at @ (0 | 1)) => args.get(at..).unwrap_or(&[]).to_vec(),
         _ if args.len() > 1 => {
-            return Err(k.usage_error(
-                "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead",
-            ));
+            return Err(
+                k.usage_error("exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead")
+            );
         }
         _ => Vec::new(),
     };
@@ -61,9 +61,7 @@ async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     };
     let phase = pod.str("status/phase");
     if phase == "Succeeded" || phase == "Failed" {
-        return Err(Error::text(format!(
-            "cannot exec into a container in a completed pod; current phase is {phase}"
-        )));
+        return Err(Error::text(format!("cannot exec into a container in a completed pod; current phase is {phase}")));
     }
     let mut container = f.str("container").to_string();
     if container.is_empty() {
@@ -114,7 +112,9 @@ async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
             Piece::Err(b) => k.io.stderr(&b),
             Piece::End(None) => return Ok(()),
             Piece::End(Some(status)) => {
-                if status.str("status") == "Success" || status.str("reason").is_empty() && status.str("message").is_empty() {
+                if status.str("status") == "Success"
+                    || status.str("reason").is_empty() && status.str("message").is_empty()
+                {
                     return Ok(());
                 }
                 if status.str("reason") == "NonZeroExitCode" {

@@ -16,13 +16,23 @@ const FLAGS: &[Flag] = &[
     flag("labels", Type::String, "", "Labels to apply to the service created by this call.").short('l'),
     flag("load-balancer-ip", Type::String, "", "IP to assign to the LoadBalancer."),
     flag("name", Type::String, "", "The name for the newly created object."),
-    flag("override-type", Type::String, "merge", "The method used to override the generated object: json, merge, or strategic."),
+    flag(
+        "override-type",
+        Type::String,
+        "merge",
+        "The method used to override the generated object: json, merge, or strategic.",
+    ),
     flag("overrides", Type::String, "", "An inline JSON override for the generated object."),
     flag("port", Type::String, "", "The port that the service should serve on."),
     flag("protocol", Type::String, "", "The network protocol for the service to be created."),
     flag("selector", Type::String, "", "A label selector to use for this service."),
     flag("session-affinity", Type::String, "", "If non-empty, set the session affinity for the service to this."),
-    flag("target-port", Type::String, "", "Name or number for the port on the container that the service should direct traffic to."),
+    flag(
+        "target-port",
+        Type::String,
+        "",
+        "Name or number for the port on the container that the service should direct traffic to.",
+    ),
     flag("type", Type::String, "", "Type for this service: ClusterIP, NodePort, LoadBalancer, or ExternalName."),
 ];
 
@@ -62,11 +72,8 @@ async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
                 service = super::apply::annotated(&service);
             }
             let m = k.known("", "services")?;
-            let w = Write {
-                dry_run: dry_run == DryRun::Server,
-                manager: manager(k, "kubectl-expose"),
-                ..Write::default()
-            };
+            let w =
+                Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-expose"), ..Write::default() };
             k.create(&m, &k.namespace(), &service, &w).await
         };
         match done.await {
@@ -143,9 +150,10 @@ fn make(k: &Kubectl<'_>, info: &Info) -> Result<Value, Error> {
         text => {
             let mut out = Vec::new();
             for p in text.split(',') {
-                out.push(p.parse().map_err(|_| {
-                    Error::text(format!("strconv.Atoi: parsing {}: invalid syntax", quote(p)))
-                })?);
+                out.push(
+                    p.parse()
+                        .map_err(|_| Error::text(format!("strconv.Atoi: parsing {}: invalid syntax", quote(p))))?,
+                );
             }
             out
         }
@@ -161,8 +169,7 @@ fn make(k: &Kubectl<'_>, info: &Info) -> Result<Value, Error> {
             "" => Value::Int(port),
             t => t.parse::<i64>().map_or_else(|_| t.into(), Value::Int),
         };
-        let mut p =
-            object([("port", port.into()), ("protocol", protocol.into()), ("targetPort", target)]);
+        let mut p = object([("port", port.into()), ("protocol", protocol.into()), ("targetPort", target)]);
         if several {
             p.set("name", format!("port-{}", i + 1));
         }
@@ -185,11 +192,9 @@ fn make(k: &Kubectl<'_>, info: &Info) -> Result<Value, Error> {
     if !made.is_empty() {
         s.set("spec/ports", made);
     }
-    for (flag, path) in [
-        ("type", "spec/type"),
-        ("cluster-ip", "spec/clusterIP"),
-        ("load-balancer-ip", "spec/loadBalancerIP"),
-    ] {
+    for (flag, path) in
+        [("type", "spec/type"), ("cluster-ip", "spec/clusterIP"), ("load-balancer-ip", "spec/loadBalancerIP")]
+    {
         if !f.str(flag).is_empty() {
             s.set(path, f.str(flag));
         }

@@ -15,18 +15,49 @@ use ::api::rest::{EventType, ListOptions};
 use std::rc::Rc;
 
 const FLAGS: &[Flag] = &[
-    flag("ignore-not-found", Type::Bool, "false", "If set to true, suppresses NotFound error for specific objects that do not exist."),
-    flag("label-columns", Type::StringSlice, "", "Accepts a comma separated list of labels that are going to be presented as columns.").short('L'),
-    flag("no-headers", Type::Bool, "false", "When using the default or custom-column output format, don't print headers (default print headers)."),
-    flag("output-watch-events", Type::Bool, "false", "Output watch event objects when --watch or --watch-only is used."),
+    flag(
+        "ignore-not-found",
+        Type::Bool,
+        "false",
+        "If set to true, suppresses NotFound error for specific objects that do not exist.",
+    ),
+    flag(
+        "label-columns",
+        Type::StringSlice,
+        "",
+        "Accepts a comma separated list of labels that are going to be presented as columns.",
+    )
+    .short('L'),
+    flag(
+        "no-headers",
+        Type::Bool,
+        "false",
+        "When using the default or custom-column output format, don't print headers (default print headers).",
+    ),
+    flag(
+        "output-watch-events",
+        Type::Bool,
+        "false",
+        "Output watch event objects when --watch or --watch-only is used.",
+    ),
     flag("raw", Type::String, "", "Raw URI to request from the server."),
     flag("server-print", Type::Bool, "true", "If true, have the server return the appropriate table output."),
     flag("show-kind", Type::Bool, "false", "If present, list the resource type for the requested object(s)."),
-    flag("show-labels", Type::Bool, "false", "When printing, show all labels as the last column (default hide labels column)"),
+    flag(
+        "show-labels",
+        Type::Bool,
+        "false",
+        "When printing, show all labels as the last column (default hide labels column)",
+    ),
     flag("sort-by", Type::String, "", "If non-empty, sort list types using this field specification."),
     flag("subresource", Type::String, "", "If specified, gets the subresource of the requested object."),
     flag("watch", Type::Bool, "false", "After listing/getting the requested object, watch for changes.").short('w'),
-    flag("watch-only", Type::Bool, "false", "Watch for changes to the requested object(s), without listing/getting first."),
+    flag(
+        "watch-only",
+        Type::Bool,
+        "false",
+        "Watch for changes to the requested object(s), without listing/getting first.",
+    ),
 ];
 
 /// The verb.
@@ -263,11 +294,15 @@ impl Get<'_, '_> {
         let mapping = info.mapping.clone();
         let is_list = info.name.is_empty();
         let mut tables = TablePrinter::new(self.table_options(&mapping, false));
-        let mut printer =
-            if self.human { None } else { Some(by_format(k, f.str("output"), GET_FORMATS)?) };
+        let mut printer = if self.human { None } else { Some(by_format(k, f.str("output"), GET_FORMATS)?) };
         let mut w = TabWriter::new(TABLE);
         let show_events = f.bool("output-watch-events");
-        let print = |event: EventType, what: Watched, w: &mut TabWriter, tables: &mut TablePrinter, printer: &mut Option<Printer>| -> Result<(), Error> {
+        let print = |event: EventType,
+                     what: Watched,
+                     w: &mut TabWriter,
+                     tables: &mut TablePrinter,
+                     printer: &mut Option<Printer>|
+         -> Result<(), Error> {
             match (what, printer) {
                 (Watched::Table(t), _) => {
                     tables.print(t, show_events.then(|| event.name()), w);
@@ -340,9 +375,6 @@ fn name_and_age(info: &Info, k: &Kubectl<'_>) -> Table {
     };
     Table {
         columns: vec![column("Name", "name"), column("Age", "")],
-        rows: vec![Row {
-            cells: vec![info.object.str("metadata/name").into(), age.into()],
-            object: None,
-        }],
+        rows: vec![Row { cells: vec![info.object.str("metadata/name").into(), age.into()], object: None }],
     }
 }

@@ -1,6 +1,9 @@
 //! `kubectl label`.
 
-use super::{ALL, ALL_NAMESPACES, Command, DRY_RUN, DryRun, FIELD_MANAGER, FIELD_SELECTOR, FILES, LOCAL, PRINT, RECORD, SELECTOR, manager};
+use super::{
+    ALL, ALL_NAMESPACES, Command, DRY_RUN, DryRun, FIELD_MANAGER, FIELD_SELECTOR, FILES, LOCAL, PRINT, RECORD,
+    SELECTOR, manager,
+};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::flags::{Flag, Type, flag};
@@ -15,7 +18,12 @@ use ::api::rest::PatchType;
 pub const FLAGS: &[Flag] = &[
     flag("list", Type::Bool, "false", "If true, display the labels or annotations for a given resource."),
     flag("overwrite", Type::Bool, "false", "If true, allow labels or annotations to be overwritten."),
-    flag("resource-version", Type::String, "", "If non-empty, the update will only succeed if this is the current resource-version for the object."),
+    flag(
+        "resource-version",
+        Type::String,
+        "",
+        "If non-empty, the update will only succeed if this is the current resource-version for the object.",
+    ),
 ];
 
 /// The verb.
@@ -39,9 +47,7 @@ pub fn split(args: &[String], kind: &str) -> Result<(Vec<String>, Vec<String>), 
             (true, _) => pairs.push(a.clone()),
             (false, true) => resources.push(a.clone()),
             (false, false) => {
-                return Err(Error::text(format!(
-                    "all resources must be specified before {kind} changes: {a}"
-                )));
+                return Err(Error::text(format!("all resources must be specified before {kind} changes: {a}")));
             }
         }
     }
@@ -83,9 +89,7 @@ async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text("cannot set --all and --field-selector at the same time"));
     }
     if resources.is_empty() && f.list("filename").is_empty() {
-        return Err(Error::text(
-            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
-        ));
+        return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }
     if set.is_empty() && remove.is_empty() && !list {
         return Err(Error::text("at least one label update is required"));
@@ -129,9 +133,7 @@ async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
                     .filter_map(|(key, value)| {
                         let old = labels.key(key).as_str()?;
                         (old != value).then(|| {
-                            Error::text(format!(
-                                "'{key}' already has a value ({old}), and --overwrite is false"
-                            ))
+                            Error::text(format!("'{key}' already has a value ({old}), and --overwrite is false"))
                         })
                     })
                     .collect();
@@ -165,8 +167,7 @@ async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
                     manager: manager(k, "kubectl-label"),
                     ..Write::default()
                 };
-                k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, patch.as_bytes(), &w)
-                    .await?;
+                k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, patch.as_bytes(), &w).await?;
             }
             let mut printed = info.object.clone();
             for (key, value) in &set {

@@ -16,13 +16,34 @@ const FLAGS: &[Flag] = &[
     flag("all-pods", Type::Bool, "false", "Get logs from all pod(s). Sets prefix to true."),
     flag("container", Type::String, "", "Print the logs of this container").short('c'),
     flag("follow", Type::Bool, "false", "Specify if the logs should be streamed.").short('f'),
-    flag("ignore-errors", Type::Bool, "false", "If watching / following pod logs, allow for any errors that occur to be non-fatal"),
-    flag("insecure-skip-tls-verify-backend", Type::Bool, "false", "Skip verifying the identity of the kubelet that logs are requested from."),
+    flag(
+        "ignore-errors",
+        Type::Bool,
+        "false",
+        "If watching / following pod logs, allow for any errors that occur to be non-fatal",
+    ),
+    flag(
+        "insecure-skip-tls-verify-backend",
+        Type::Bool,
+        "false",
+        "Skip verifying the identity of the kubelet that logs are requested from.",
+    ),
     flag("limit-bytes", Type::Int, "0", "Maximum bytes of logs to return. Defaults to no limit."),
-    flag("max-log-requests", Type::Int, "5", "Specify maximum number of concurrent logs to follow when using by a selector. Defaults to 5."),
+    flag(
+        "max-log-requests",
+        Type::Int,
+        "5",
+        "Specify maximum number of concurrent logs to follow when using by a selector. Defaults to 5.",
+    ),
     flag("pod-running-timeout", Type::Duration, "20s", "The length of time to wait until at least one pod is running"),
     flag("prefix", Type::Bool, "false", "Prefix each log line with the log source (pod name and container name)"),
-    flag("previous", Type::Bool, "false", "If true, print the logs for the previous instance of the container in a pod if it exists.").short('p'),
+    flag(
+        "previous",
+        Type::Bool,
+        "false",
+        "If true, print the logs for the previous instance of the container in a pod if it exists.",
+    )
+    .short('p'),
     flag("since", Type::Duration, "0s", "Only return logs newer than a relative duration like 5s, 2m, or 3h."),
     flag("since-time", Type::String, "", "Only return logs after a specific date (RFC3339)."),
     flag("tail", Type::Int, "-1", "Lines of recent log file to display."),
@@ -79,15 +100,9 @@ pub async fn pods_of(k: &Kubectl<'_>, object: &Value, kind: &str) -> Result<Vec<
                     object.str("metadata/name")
                 )));
             }
-            labels
-                .map_entries()
-                .map(|(k, v)| format!("{k}={}", v.go_v()))
-                .collect::<Vec<_>>()
-                .join(",")
+            labels.map_entries().map(|(k, v)| format!("{k}={}", v.go_v())).collect::<Vec<_>>().join(",")
         }
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" => {
-            selector_text(object.at("spec/selector"))
-        }
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" => selector_text(object.at("spec/selector")),
         other => {
             return Err(Error::text(format!("selector for *v1.{other} not implemented")));
         }
@@ -140,11 +155,7 @@ async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
         let (infos, failed) = b.run(k).await?.infos();
         if let Err(e) = failed {
             return Err(if e.is_not_found() {
-                Error::text(format!(
-                    "error from server (NotFound): {} in namespace {}",
-                    e.message(),
-                    quote(&namespace)
-                ))
+                Error::text(format!("error from server (NotFound): {} in namespace {}", e.message(), quote(&namespace)))
             } else {
                 e
             });
@@ -216,8 +227,7 @@ async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
         }
         let mut chosen = container.clone();
         if chosen.is_empty() {
-            let annotated =
-                pod.at("metadata/annotations").key("kubectl.kubernetes.io/default-container").as_str();
+            let annotated = pod.at("metadata/annotations").key("kubectl.kubernetes.io/default-container").as_str();
             match annotated {
                 Some(n) if has_container(pod, n) => chosen = n.to_string(),
                 Some(n) if !n.is_empty() => {

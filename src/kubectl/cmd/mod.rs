@@ -64,18 +64,43 @@ pub struct Command {
 
 /// Flags of every command.
 pub const GLOBAL: &[Flag] = &[
-    flag("as", Type::String, "", "Username to impersonate for the operation. User could be a regular user or a service account in a namespace."),
-    flag("as-group", Type::StringArray, "", "Group to impersonate for the operation, this flag can be repeated to specify multiple groups."),
+    flag(
+        "as",
+        Type::String,
+        "",
+        "Username to impersonate for the operation. User could be a regular user or a service account in a namespace.",
+    ),
+    flag(
+        "as-group",
+        Type::StringArray,
+        "",
+        "Group to impersonate for the operation, this flag can be repeated to specify multiple groups.",
+    ),
     flag("as-uid", Type::String, "", "UID to impersonate for the operation."),
-    flag("as-user-extra", Type::StringArray, "", "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key."),
+    flag(
+        "as-user-extra",
+        Type::StringArray,
+        "",
+        "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.",
+    ),
     flag("cache-dir", Type::String, "/root/.kube/cache", "Default cache directory"),
     flag("certificate-authority", Type::String, "", "Path to a cert file for the certificate authority"),
     flag("client-certificate", Type::String, "", "Path to a client certificate file for TLS"),
     flag("client-key", Type::String, "", "Path to a client key file for TLS"),
     flag("cluster", Type::String, "", "The name of the kubeconfig cluster to use"),
     flag("context", Type::String, "", "The name of the kubeconfig context to use"),
-    flag("disable-compression", Type::Bool, "false", "If true, opt-out of response compression for all requests to the server"),
-    flag("insecure-skip-tls-verify", Type::Bool, "false", "If true, the server's certificate will not be checked for validity."),
+    flag(
+        "disable-compression",
+        Type::Bool,
+        "false",
+        "If true, opt-out of response compression for all requests to the server",
+    ),
+    flag(
+        "insecure-skip-tls-verify",
+        Type::Bool,
+        "false",
+        "If true, the server's certificate will not be checked for validity.",
+    ),
     flag("kubeconfig", Type::String, "", "Path to the kubeconfig file to use for CLI requests."),
     flag("kuberc", Type::String, "", "Path to the kuberc file to use for preferences."),
     flag("log-flush-frequency", Type::Duration, "5s", "Maximum number of seconds between log flushes"),
@@ -84,7 +109,12 @@ pub const GLOBAL: &[Flag] = &[
     flag("password", Type::String, "", "Password for basic authentication to the API server"),
     flag("profile", Type::String, "none", "Name of profile to capture."),
     flag("profile-output", Type::String, "profile.pprof", "Name of the file to write the profile to"),
-    flag("request-timeout", Type::String, "0", "The length of time to wait before giving up on a single server request."),
+    flag(
+        "request-timeout",
+        Type::String,
+        "0",
+        "The length of time to wait before giving up on a single server request.",
+    ),
     flag("server", Type::String, "", "The address and port of the Kubernetes API server").short('s'),
     flag("tls-server-name", Type::String, "", "Server name to use for server certificate validation."),
     flag("token", Type::String, "", "Bearer token for authentication to the API server"),
@@ -92,7 +122,12 @@ pub const GLOBAL: &[Flag] = &[
     flag("username", Type::String, "", "Username for basic authentication to the API server"),
     flag("v", Type::String, "0", "number for the log level verbosity").short('v'),
     flag("vmodule", Type::String, "", "comma-separated list of pattern=N settings for file-filtered logging"),
-    flag("warnings-as-errors", Type::Bool, "false", "Treat warnings received from the server as errors and exit with a non-zero exit code"),
+    flag(
+        "warnings-as-errors",
+        Type::Bool,
+        "false",
+        "Treat warnings received from the server as errors and exit with a non-zero exit code",
+    ),
 ];
 
 /// `-f`, `-R`, `-k`.
@@ -103,38 +138,70 @@ pub const FILES: &[Flag] = &[
 ];
 /// `-o` and what belongs to it.
 pub const PRINT: &[Flag] = &[
-    flag("allow-missing-template-keys", Type::Bool, "true", "If true, ignore any errors in templates when a field or map key is missing in the template."),
+    flag(
+        "allow-missing-template-keys",
+        Type::Bool,
+        "true",
+        "If true, ignore any errors in templates when a field or map key is missing in the template.",
+    ),
     flag("output", Type::String, "", "Output format.").short('o'),
-    flag("show-managed-fields", Type::Bool, "false", "If true, keep the managedFields when printing objects in JSON or YAML format."),
-    flag("template", Type::String, "", "Template string or path to template file to use when -o=go-template, -o=go-template-file."),
+    flag(
+        "show-managed-fields",
+        Type::Bool,
+        "false",
+        "If true, keep the managedFields when printing objects in JSON or YAML format.",
+    ),
+    flag(
+        "template",
+        Type::String,
+        "",
+        "Template string or path to template file to use when -o=go-template, -o=go-template-file.",
+    ),
 ];
 /// `--dry-run`
-pub const DRY_RUN: &[Flag] = &[flag("dry-run", Type::String, "none", "Must be \"none\", \"server\", or \"client\".").bare("unchanged")];
+pub const DRY_RUN: &[Flag] =
+    &[flag("dry-run", Type::String, "none", "Must be \"none\", \"server\", or \"client\".").bare("unchanged")];
 /// `--validate`
 pub const VALIDATE: &[Flag] =
-    &[flag("validate", Type::String, "strict", "Must be one of: strict (or true), warn, ignore (or false).").bare("strict")];
+    &[flag("validate", Type::String, "strict", "Must be one of: strict (or true), warn, ignore (or false).")
+        .bare("strict")];
 /// `-l`
-pub const SELECTOR: &[Flag] =
-    &[flag("selector", Type::String, "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.").short('l')];
+pub const SELECTOR: &[Flag] = &[flag(
+    "selector",
+    Type::String,
+    "",
+    "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.",
+)
+.short('l')];
 /// `--field-selector`
 pub const FIELD_SELECTOR: &[Flag] =
     &[flag("field-selector", Type::String, "", "Selector (field query) to filter on, supports '=', '==', and '!='.")];
 /// `-A`
 pub const ALL_NAMESPACES: &[Flag] =
-    &[flag("all-namespaces", Type::Bool, "false", "If present, list the requested object(s) across all namespaces.").short('A')];
+    &[flag("all-namespaces", Type::Bool, "false", "If present, list the requested object(s) across all namespaces.")
+        .short('A')];
 /// `--chunk-size`
 pub const CHUNKS: &[Flag] =
     &[flag("chunk-size", Type::Int, "500", "Return large lists in chunks rather than all at once. Pass 0 to disable.")];
 /// `--all`
-pub const ALL: &[Flag] = &[flag("all", Type::Bool, "false", "Select all resources in the namespace of the specified resource types.")];
+pub const ALL: &[Flag] =
+    &[flag("all", Type::Bool, "false", "Select all resources in the namespace of the specified resource types.")];
 /// `--save-config`
-pub const SAVE_CONFIG: &[Flag] = &[flag("save-config", Type::Bool, "false", "If true, the configuration of current object will be saved in its annotation.")];
+pub const SAVE_CONFIG: &[Flag] = &[flag(
+    "save-config",
+    Type::Bool,
+    "false",
+    "If true, the configuration of current object will be saved in its annotation.",
+)];
 /// `--field-manager`
-pub const FIELD_MANAGER: &[Flag] = &[flag("field-manager", Type::String, "", "Name of the manager used to track field ownership.")];
+pub const FIELD_MANAGER: &[Flag] =
+    &[flag("field-manager", Type::String, "", "Name of the manager used to track field ownership.")];
 /// `--local`
-pub const LOCAL: &[Flag] = &[flag("local", Type::Bool, "false", "If true, the command will NOT contact api-server but run locally.")];
+pub const LOCAL: &[Flag] =
+    &[flag("local", Type::Bool, "false", "If true, the command will NOT contact api-server but run locally.")];
 /// `--record`
-pub const RECORD: &[Flag] = &[flag("record", Type::Bool, "false", "Record current kubectl command in the resource annotation.")];
+pub const RECORD: &[Flag] =
+    &[flag("record", Type::Bool, "false", "Record current kubectl command in the resource annotation.")];
 
 /// kubectl.
 pub static ROOT: Command = Command {
@@ -184,8 +251,7 @@ pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn
     let (command, path, rest) = find(argv)?;
     let mut sets: Vec<&[Flag]> = command.flags.to_vec();
     sets.push(GLOBAL);
-    let parsed = parse(&sets, &rest)
-        .map_err(|e| Error::text(format!("{e}\nSee '{path} --help' for usage.")))?;
+    let parsed = parse(&sets, &rest).map_err(|e| Error::text(format!("{e}\nSee '{path} --help' for usage.")))?;
     if parsed.help || (command.run.is_none() && parsed.args.is_empty()) {
         io.stdout(help(command, &path).as_bytes());
         return Ok(());
@@ -196,8 +262,7 @@ pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn
             quote(&parsed.args.join(" "))
         )));
     };
-    let missing: Vec<String> =
-        command.required.iter().filter(|r| !parsed.changed(r)).map(|r| quote(r)).collect();
+    let missing: Vec<String> = command.required.iter().filter(|r| !parsed.changed(r)).map(|r| quote(r)).collect();
     if !missing.is_empty() {
         return Err(Error::text(format!("required flag(s) {} not set", missing.join(", "))));
     }
@@ -215,10 +280,7 @@ fn find(argv: &[String]) -> Result<(&'static Command, String, Vec<String>), Erro
             return Ok((command, path, rest));
         };
         let word = rest.get(at).cloned().unwrap_or_default();
-        let next = command
-            .children
-            .iter()
-            .find(|c| c.name == word || c.aliases.contains(&word.as_str()));
+        let next = command.children.iter().find(|c| c.name == word || c.aliases.contains(&word.as_str()));
         match next {
             Some(c) => {
                 path = format!("{path} {}", c.name);
@@ -248,9 +310,7 @@ fn find(argv: &[String]) -> Result<(&'static Command, String, Vec<String>), Erro
 
 /// The position of the first word that is neither a flag nor a flag's value.
 fn first_word(command: &Command, words: &[String]) -> Option<usize> {
-    let by = |test: &dyn Fn(&Flag) -> bool| {
-        command.flags.iter().flat_map(|s| s.iter()).chain(GLOBAL).find(|f| test(f))
-    };
+    let by = |test: &dyn Fn(&Flag) -> bool| command.flags.iter().flat_map(|s| s.iter()).chain(GLOBAL).find(|f| test(f));
     let mut i = 0;
     while let Some(word) = words.get(i) {
         if word == "--" {
@@ -274,12 +334,8 @@ fn first_word(command: &Command, words: &[String]) -> Option<usize> {
 
 fn suggestions(word: &str) -> Vec<&'static str> {
     let lower = word.to_lowercase();
-    let mut out: Vec<&'static str> = ROOT
-        .children
-        .iter()
-        .map(|c| c.name)
-        .filter(|n| distance(&lower, n) <= 2 || n.starts_with(&lower))
-        .collect();
+    let mut out: Vec<&'static str> =
+        ROOT.children.iter().map(|c| c.name).filter(|n| distance(&lower, n) <= 2 || n.starts_with(&lower)).collect();
     if matches!(word, "list" | "ls") && !out.contains(&"get") {
         out.push("get");
     }
@@ -337,10 +393,13 @@ fn help(command: &Command, path: &str) -> String {
             out.pop();
         }
     }
-    let usage = if command.usage.is_empty() { "[flags] [options]".to_string() } else { format!("{} [options]", command.usage) };
+    let usage =
+        if command.usage.is_empty() { "[flags] [options]".to_string() } else { format!("{} [options]", command.usage) };
     out.push_str(&format!("\nUsage:\n  {path} {usage}\n"));
     if command.children.is_empty() {
-        out.push_str("\nUse \"kubectl options\" for a list of global command-line options (applies to all commands).\n");
+        out.push_str(
+            "\nUse \"kubectl options\" for a list of global command-line options (applies to all commands).\n",
+        );
     } else {
         out.push_str(&format!(
             "\nUse \"{path} <command> --help\" for more information about a given command.\nUse \"kubectl options\" for a list of global command-line options (applies to all commands).\n"

@@ -14,7 +14,12 @@ use ::api::rest::PatchType;
 const FLAGS: &[Flag] = &[
     flag("patch", Type::String, "", "The patch to be applied to the resource JSON file.").short('p'),
     flag("patch-file", Type::String, "", "The file containing the patch to be applied to the resource."),
-    flag("subresource", Type::String, "", "If specified, patch will operate on the subresource of the requested object."),
+    flag(
+        "subresource",
+        Type::String,
+        "",
+        "If specified, patch will operate on the subresource of the requested object.",
+    ),
     flag("type", Type::String, "strategic", "The type of patch being provided; one of [json merge strategic]"),
 ];
 
@@ -54,10 +59,8 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
     let source = if file.is_empty() {
         text.to_string()
     } else {
-        let bytes = k
-            .io
-            .read_file(file)
-            .map_err(|e| Error::text(format!("unable to read patch file: open {file}: {e}")))?;
+        let bytes =
+            k.io.read_file(file).map_err(|e| Error::text(format!("unable to read patch file: open {file}: {e}")))?;
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let body = match Value::parse(source.trim()) {
@@ -86,11 +89,7 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
             k.out(&text);
             continue;
         }
-        let w = Write {
-            dry_run: dry_run == DryRun::Server,
-            manager: manager(k, "kubectl-patch"),
-            ..Write::default()
-        };
+        let w = Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-patch"), ..Write::default() };
         let sub = f.str("subresource");
         match k.patch(&info.mapping, &info.namespace, &info.name, sub, kind, body.as_bytes(), &w).await {
             Ok(mut patched) => {

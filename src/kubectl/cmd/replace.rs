@@ -10,11 +10,17 @@ use crate::session::Kubectl;
 use std::time::Duration;
 
 const FLAGS: &[Flag] = &[
-    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".").bare("background"),
+    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".")
+        .bare("background"),
     flag("force", Type::Bool, "false", "If true, immediately remove resources from API and bypass graceful deletion."),
     flag("grace-period", Type::Int, "-1", "Period of time in seconds given to the resource to terminate gracefully."),
     flag("raw", Type::String, "", "Raw URI to PUT to the server."),
-    flag("subresource", Type::String, "", "If specified, replace will operate on the subresource of the requested object."),
+    flag(
+        "subresource",
+        Type::String,
+        "",
+        "If specified, replace will operate on the subresource of the requested object.",
+    ),
     flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
     flag("wait", Type::Bool, "false", "If true, wait for resources to be gone before returning."),
 ];
@@ -51,12 +57,8 @@ async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut b = Builder::new(k);
     b.validate = validation != ::api::rest::FieldValidation::Ignore;
     let visit = b.run(k).await?;
-    let w = Write {
-        dry_run: dry_run == DryRun::Server,
-        manager: manager(k, "kubectl-replace"),
-        validation,
-        force: false,
-    };
+    let w =
+        Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-replace"), validation, force: false };
     let mut printer = for_write(k, &dry_run.operation("replaced"))?;
     let sub = f.str("subresource");
     let mut errors = Vec::new();
@@ -64,7 +66,9 @@ async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
     for item in visit.items {
         let done = async {
             let mut info = item?;
-            if f.bool("save-config") || info.object.at("metadata/annotations").key(super::apply::LAST_APPLIED).as_str().is_some() {
+            if f.bool("save-config")
+                || info.object.at("metadata/annotations").key(super::apply::LAST_APPLIED).as_str().is_some()
+            {
                 info.object = super::apply::annotated(&info.object);
             }
             if dry_run == DryRun::Client {
@@ -88,10 +92,8 @@ async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
                     Err(e) if e.is_not_found() => {}
                     Err(e) => return Err(e),
                 }
-                let made = k
-                    .create(&m, &ns, &info.object, &w)
-                    .await
-                    .map_err(|e| e.with_source("replacing", &info.source))?;
+                let made =
+                    k.create(&m, &ns, &info.object, &w).await.map_err(|e| e.with_source("replacing", &info.source))?;
                 info.refresh(made);
                 return Ok(info);
             }

@@ -176,8 +176,7 @@ fn deployment_status(d: &Value, revision: i64) -> Result<(String, bool), Error> 
         return Err(Error::text(format!("deployment {name} exceeded its progress deadline")));
     }
     let wanted = d.int("spec/replicas");
-    let (all, updated, available) =
-        (s.int("replicas"), s.int("updatedReplicas"), s.int("availableReplicas"));
+    let (all, updated, available) = (s.int("replicas"), s.int("updatedReplicas"), s.int("availableReplicas"));
     let head = format!("Waiting for deployment {name} rollout to finish: ");
     if updated < wanted {
         return Ok((format!("{head}{updated} out of {wanted} new replicas have been updated...\n"), false));
@@ -236,10 +235,7 @@ fn stateful_set_status(d: &Value, _: i64) -> Result<(String, bool), Error> {
                 false,
             ));
         }
-        return Ok((
-            format!("partitioned roll out complete: {updated} new pods have been updated...\n"),
-            true,
-        ));
+        return Ok((format!("partitioned roll out complete: {updated} new pods have been updated...\n"), true));
     }
     if s.str("updateRevision") != s.str("currentRevision") {
         return Ok((
@@ -272,16 +268,10 @@ async fn change(k: &Kubectl<'_>, verb: &str) -> Result<(), Error> {
         let paused = info.object.bool("spec/paused");
         let made = match (verb, kind) {
             ("pause", "Deployment") if paused => Err("is already paused"),
-            ("pause", "Deployment") => {
-                Ok((object([("spec", object([("paused", true.into())]))]), "paused"))
-            }
+            ("pause", "Deployment") => Ok((object([("spec", object([("paused", true.into())]))]), "paused")),
             ("resume", "Deployment") if !paused => Err("is not paused"),
-            ("resume", "Deployment") => {
-                Ok((object([("spec", object([("paused", Value::Null)]))]), "resumed"))
-            }
-            ("restart", "Deployment") if paused => {
-                Err("can't restart paused deployment (run rollout resume first)")
-            }
+            ("resume", "Deployment") => Ok((object([("spec", object([("paused", Value::Null)]))]), "resumed")),
+            ("restart", "Deployment") if paused => Err("can't restart paused deployment (run rollout resume first)"),
             ("restart", "Deployment" | "DaemonSet" | "StatefulSet") => {
                 let mut patch = Value::object();
                 patch.set_key(
@@ -308,10 +298,7 @@ async fn change(k: &Kubectl<'_>, verb: &str) -> Result<(), Error> {
         };
         let w = Write { manager: manager(k, "kubectl-rollout"), ..Write::default() };
         let body = patch.to_json();
-        match k
-            .patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Strategic, body.as_bytes(), &w)
-            .await
-        {
+        match k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Strategic, body.as_bytes(), &w).await {
             Ok(o) => {
                 let text = for_write(k, word)?.print(&o)?;
                 k.out(&text);

@@ -9,7 +9,7 @@ use crate::describe::writer::{controller_of, selector_text};
 use crate::error::Error;
 use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
-use crate::print::object::{by_format, for_write, WRITE_FORMATS};
+use crate::print::object::{WRITE_FORMATS, by_format, for_write};
 use crate::print::tabwriter::{DESCRIBE, TabWriter};
 use crate::server::Write;
 use crate::session::Kubectl;
@@ -67,11 +67,7 @@ async fn revisions(k: &Kubectl<'_>, info: &Info) -> Result<BTreeMap<i64, Value>,
         "Deployment" => {
             let sets = k.known("apps", "replicasets")?;
             let list = k.list(&sets, &info.namespace, &labels, "").await.map_err(|e| {
-                Error::text(format!(
-                    "failed to retrieve replica sets from deployment {}: {}",
-                    info.name,
-                    e.message()
-                ))
+                Error::text(format!("failed to retrieve replica sets from deployment {}: {}", info.name, e.message()))
             })?;
             Ok(list
                 .into_iter()
@@ -259,9 +255,8 @@ async fn rollback(k: &Kubectl<'_>, info: &Info, dry_run: DryRun) -> Result<Strin
             annotations.insert(key.to_string(), v.clone());
         }
     }
-    let replace = |path: &str, value: Value| {
-        object([("op", "replace".into()), ("path", path.into()), ("value", value)])
-    };
+    let replace =
+        |path: &str, value: Value| object([("op", "replace".into()), ("path", path.into()), ("value", value)]);
     let patch = Value::Array(vec![
         replace("/spec/template", template),
         replace("/metadata/annotations", Value::Object(annotations)),

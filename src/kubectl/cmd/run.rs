@@ -14,22 +14,49 @@ use std::time::Duration;
 const FLAGS: &[Flag] = &[
     flag("annotations", Type::StringArray, "", "Annotations to apply to the pod."),
     flag("attach", Type::Bool, "false", "If true, wait for the Pod to start running, and then attach to the Pod."),
-    flag("command", Type::Bool, "false", "If true and extra arguments are present, use them as the 'command' field in the container."),
+    flag(
+        "command",
+        Type::Bool,
+        "false",
+        "If true and extra arguments are present, use them as the 'command' field in the container.",
+    ),
     flag("env", Type::StringArray, "", "Environment variables to set in the container."),
-    flag("expose", Type::Bool, "false", "If true, create a ClusterIP service associated with the pod. Requires `--port`."),
+    flag(
+        "expose",
+        Type::Bool,
+        "false",
+        "If true, create a ClusterIP service associated with the pod. Requires `--port`.",
+    ),
     flag("image", Type::String, "", "The image for the container to run."),
     flag("image-pull-policy", Type::String, "", "The image pull policy for the container."),
-    flag("labels", Type::String, "", "Comma separated labels to apply to the pod. Will override previous values.").short('l'),
-    flag("leave-stdin-open", Type::Bool, "false", "If the pod is started in interactive mode or with stdin, leave stdin open after the first attach completes."),
-    flag("override-type", Type::String, "merge", "The method used to override the generated object: json, merge, or strategic."),
+    flag("labels", Type::String, "", "Comma separated labels to apply to the pod. Will override previous values.")
+        .short('l'),
+    flag(
+        "leave-stdin-open",
+        Type::Bool,
+        "false",
+        "If the pod is started in interactive mode or with stdin, leave stdin open after the first attach completes.",
+    ),
+    flag(
+        "override-type",
+        Type::String,
+        "merge",
+        "The method used to override the generated object: json, merge, or strategic.",
+    ),
     flag("overrides", Type::String, "", "An inline JSON override for the generated object."),
     flag("pod-running-timeout", Type::Duration, "1m0s", "The length of time to wait until at least one pod is running"),
     flag("port", Type::String, "", "The port that this container exposes."),
     flag("privileged", Type::Bool, "false", "If true, run the container in privileged mode."),
     flag("quiet", Type::Bool, "false", "If true, suppress prompt messages.").short('q'),
-    flag("restart", Type::String, "Always", "The restart policy for this Pod.  Legal values [Always, OnFailure, Never]."),
+    flag(
+        "restart",
+        Type::String,
+        "Always",
+        "The restart policy for this Pod.  Legal values [Always, OnFailure, Never].",
+    ),
     flag("rm", Type::Bool, "false", "If true, delete the pod after it exits."),
-    flag("stdin", Type::Bool, "false", "Keep stdin open on the container in the pod, even if nothing is attached.").short('i'),
+    flag("stdin", Type::Bool, "false", "Keep stdin open on the container in the pod, even if nothing is attached.")
+        .short('i'),
     flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
     flag("tty", Type::Bool, "false", "Allocate a TTY for the container in the pod.").short('t'),
 ];
@@ -79,7 +106,10 @@ fn is_reference(image: &str) -> bool {
         Some((r, d)) => (r, Some(d)),
         None => (image, None),
     };
-    if digest.is_some_and(|d| !d.split_once(':').is_some_and(|(a, h)| !a.is_empty() && h.len() >= 32 && h.bytes().all(|b| b.is_ascii_hexdigit()))) {
+    if digest.is_some_and(|d| {
+        !d.split_once(':')
+            .is_some_and(|(a, h)| !a.is_empty() && h.len() >= 32 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+    }) {
         return false;
     }
     let slash = rest.rfind('/').map_or(0, |i| i + 1);
@@ -163,11 +193,7 @@ async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
         "" => object([("run", name.as_str().into())]),
         text => super::expose::labels(text)?,
     };
-    let mut c = object([
-        ("image", image.into()),
-        ("name", name.as_str().into()),
-        ("resources", Value::object()),
-    ]);
+    let mut c = object([("image", image.into()), ("name", name.as_str().into()), ("resources", Value::object())]);
     let mut env = Vec::new();
     for e in f.list("env") {
         match e.split_once('=') {
@@ -224,10 +250,7 @@ async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
             s.set("metadata/labels", labels.clone());
         }
         s.set("spec/selector", labels);
-        s.set(
-            "spec/ports",
-            vec![object([("port", n.into()), ("protocol", "TCP".into()), ("targetPort", n.into())])],
-        );
+        s.set("spec/ports", vec![object([("port", n.into()), ("protocol", "TCP".into()), ("targetPort", n.into())])]);
         s.set("status/loadBalancer", Value::object());
         made.push(("services", send(k, "services", s, dry_run).await?));
     }
@@ -262,11 +285,7 @@ async fn send(k: &Kubectl<'_>, plural: &str, mut o: Value, dry_run: DryRun) -> R
     if k.flags.bool("save-config") {
         o = super::apply::annotated(&o);
     }
-    let w = Write {
-        dry_run: dry_run == DryRun::Server,
-        manager: manager(k, "kubectl-run"),
-        ..Write::default()
-    };
+    let w = Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-run"), ..Write::default() };
     k.create(&*k.known("", plural)?, &k.namespace(), &o, &w).await
 }
 

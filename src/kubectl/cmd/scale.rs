@@ -15,7 +15,12 @@ const FLAGS: &[Flag] = &[
     flag("current-replicas", Type::Int, "-1", "Precondition for current size."),
     flag("replicas", Type::Int, "0", "The new desired number of replicas. Required."),
     flag("resource-version", Type::String, "", "Precondition for resource version."),
-    flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a scale operation, zero means don't wait."),
+    flag(
+        "timeout",
+        Type::Duration,
+        "0s",
+        "The length of time to wait before giving up on a scale operation, zero means don't wait.",
+    ),
 ];
 
 /// The verb.
@@ -36,9 +41,7 @@ async fn scale(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut printer = for_write(k, &dry_run.operation("scaled"))?;
     let replicas = f.int("replicas");
     if replicas < 0 {
-        return Err(Error::text(
-            "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0",
-        ));
+        return Err(Error::text("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"));
     }
     if f.int("current-replicas") < -1 {
         return Err(Error::text("The --current-replicas must specify an integer of -1 or greater"));

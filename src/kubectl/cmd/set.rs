@@ -36,7 +36,8 @@ static IMAGE: Command = Command {
 };
 
 const RESOURCE_FLAGS: &[Flag] = &[
-    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.").short('c'),
+    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.")
+        .short('c'),
     flag("limits", Type::String, "", "The resource requirement limits for this container."),
     flag("requests", Type::String, "", "The resource requirement requests for this container."),
 ];
@@ -68,9 +69,7 @@ pub fn pod_spec(kind: &str) -> Option<&'static str> {
 pub fn selects(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
-        Some((head, tail)) => {
-            name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
-        }
+        Some((head, tail)) => name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail),
     }
 }
 
@@ -115,11 +114,8 @@ pub async fn update(
     }
     for (info, mut wanted, patch) in patches {
         if dry_run != DryRun::Client && !k.flags.bool("local") {
-            let w = Write {
-                dry_run: dry_run == DryRun::Server,
-                manager: manager(k, "kubectl-set"),
-                ..Write::default()
-            };
+            let w =
+                Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-set"), ..Write::default() };
             let (m, ns, name) = (&info.mapping, &info.namespace, &info.name);
             match k.patch(m, ns, name, "", PatchType::Strategic, patch.as_bytes(), &w).await {
                 Ok(o) => wanted = o,
@@ -152,9 +148,7 @@ async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
         errors.push(Error::text("cannot set --all and --selector at the same time"));
     }
     if resources.is_empty() && f.list("filename").is_empty() {
-        errors.push(Error::text(
-            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
-        ));
+        errors.push(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }
     if images.is_empty() {
         errors.push(Error::text("at least one image update is required"));
@@ -195,9 +189,7 @@ fn quantities(spec: &str) -> Result<Vec<(String, String)>, Error> {
     for statement in spec.split(',') {
         let parts: Vec<&str> = statement.split('=').collect();
         let [name, amount] = parts.as_slice() else {
-            return Err(Error::text(format!(
-                "invalid argument syntax {statement}, expected <resource>=<value>"
-            )));
+            return Err(Error::text(format!("invalid argument syntax {statement}, expected <resource>=<value>")));
         };
         let q = ::api::Quantity::parse(amount).map_err(|e| Error::text(e.to_string()))?;
         out.push((name.to_string(), q.to_string()));

@@ -9,12 +9,24 @@ use crate::session::Kubectl;
 use crate::value::{Value, object};
 
 const FLAGS: &[Flag] = &[
-    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.").short('c'),
-    flag("env", Type::StringArray, "", "Specify a key-value pair for an environment variable to set into each container.").short('e'),
+    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.")
+        .short('c'),
+    flag(
+        "env",
+        Type::StringArray,
+        "",
+        "Specify a key-value pair for an environment variable to set into each container.",
+    )
+    .short('e'),
     flag("from", Type::String, "", "The name of a resource from which to inject environment variables"),
     flag("keys", Type::StringSlice, "", "Comma-separated list of keys to import from specified resource"),
     flag("list", Type::Bool, "false", "If true, display the environment and any changes in the standard format."),
-    flag("overwrite", Type::Bool, "true", "If true, allow environment to be overwritten, otherwise reject updates that overwrite existing environment."),
+    flag(
+        "overwrite",
+        Type::Bool,
+        "true",
+        "If true, allow environment to be overwritten, otherwise reject updates that overwrite existing environment.",
+    ),
     flag("prefix", Type::String, "", "Prefix to append to variable names"),
     flag("resolve", Type::Bool, "false", "If true, show secret or configmap references when listing variables"),
 ];
@@ -56,9 +68,7 @@ async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
         }
     }
     if f.list("filename").is_empty() && resources.is_empty() {
-        return Err(Error::text(
-            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
-        ));
+        return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }
     let list = f.bool("list");
     if list && !f.str("output").is_empty() {
@@ -90,10 +100,7 @@ async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
             for (key, _) in info.object.map("data") {
                 if keys.is_empty() || keys.iter().any(|x| x == key) {
                     let source = object([("key", key.into()), ("name", info.name.as_str().into())]);
-                    set.push(object([
-                        ("name", env_name(key).into()),
-                        ("valueFrom", object([(reference, source)])),
-                    ]));
+                    set.push(object([("name", env_name(key).into()), ("valueFrom", object([(reference, source)]))]));
                 }
             }
         }

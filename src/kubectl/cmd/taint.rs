@@ -121,9 +121,7 @@ async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
             (true, _) => specs.push(a.clone()),
             (false, true) => resources.push(a.clone()),
             (false, false) => {
-                return Err(Error::text(format!(
-                    "all resources must be specified before taint changes: {a}"
-                )));
+                return Err(Error::text(format!("all resources must be specified before taint changes: {a}")));
             }
         }
     }
@@ -135,9 +133,7 @@ async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     let (add, remove) = parse(&specs).map_err(|e| k.usage_error(&e))?;
     let mapper = k.mapper();
-    let mapping = mapper
-        .find_argument(&kind)
-        .ok_or_else(|| crate::mapping::no_resource(&kind))?;
+    let mapping = mapper.find_argument(&kind).ok_or_else(|| crate::mapping::no_resource(&kind))?;
     if mapping.kind != "Node" {
         return Err(Error::text(format!("invalid resource type {kind}, only node types are supported")));
     }
@@ -161,9 +157,7 @@ async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text("setting 'all' parameter with a non empty selector is prohibited"));
     }
     if !all && selector.is_empty() && resources.len() < 2 {
-        return Err(Error::text(
-            "at least one resource name must be specified since 'all' parameter is not set",
-        ));
+        return Err(Error::text("at least one resource name must be specified since 'all' parameter is not set"));
     }
     let b = Builder::new(k);
     let mut b = if all {
@@ -195,9 +189,7 @@ async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
                     validation,
                     force: false,
                 };
-                wanted = k
-                    .patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w)
-                    .await?;
+                wanted = k.patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w).await?;
             }
             let text = printer.print(&wanted)?;
             k.out(&text);
@@ -211,19 +203,11 @@ async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
 }
 
 /// The word for what happens and the node's taints after it.
-fn change(
-    node: &Value,
-    add: &[Taint],
-    remove: &[Taint],
-    overwrite: bool,
-) -> Result<(&'static str, Vec<Value>), Error> {
+fn change(node: &Value, add: &[Taint], remove: &[Taint], overwrite: bool) -> Result<(&'static str, Vec<Value>), Error> {
     let old = node.list("spec/taints");
     if !overwrite {
-        let there: Vec<&str> = add
-            .iter()
-            .filter(|t| old.iter().any(|o| t.matches(o)))
-            .map(|t| t.key.as_str())
-            .collect();
+        let there: Vec<&str> =
+            add.iter().filter(|t| old.iter().any(|o| t.matches(o))).map(|t| t.key.as_str()).collect();
         if !there.is_empty() {
             return Err(Error::text(format!(
                 "node {} already has {} taint(s) with same effect(s) and --overwrite is false",

@@ -15,7 +15,12 @@ use sim::Instant;
 use std::time::Duration;
 
 const FLAGS: &[Flag] = &[
-    flag("for", Type::StringArray, "", "The condition to wait on: [create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]."),
+    flag(
+        "for",
+        Type::StringArray,
+        "",
+        "The condition to wait on: [create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]].",
+    ),
     flag("timeout", Type::Duration, "30s", "The length of time to wait before giving up."),
 ];
 
@@ -204,21 +209,22 @@ async fn one(
                     Err(Error::text(format!("condition not met for {}", info.object_name())))
                 };
             }
-            until(k, info, deadline, true, |event, object| {
-                if event == EventType::Deleted { Ok(false) } else { met(other, object) }
-            })
+            until(
+                k,
+                info,
+                deadline,
+                true,
+                |event, object| {
+                    if event == EventType::Deleted { Ok(false) } else { met(other, object) }
+                },
+            )
             .await
         }
     }
 }
 
 /// Waits until an object is gone, or another one has its name.
-pub async fn until_deleted(
-    k: &Kubectl<'_>,
-    info: &Info,
-    uid: &str,
-    deadline: Instant,
-) -> Result<(), Error> {
+pub async fn until_deleted(k: &Kubectl<'_>, info: &Info, uid: &str, deadline: Instant) -> Result<(), Error> {
     match k.get(&info.mapping, &info.namespace, &info.name, "").await {
         Err(e) if e.is_not_found() => return Ok(()),
         Err(e) => return Err(e),
@@ -294,8 +300,7 @@ fn met(condition: &Condition, object: &Value) -> Result<bool, Error> {
                 return Ok(false);
             };
             if let Some(generation) = object.at("metadata/generation").as_int() {
-                let observed =
-                    c.at("observedGeneration").as_int().or(object.at("status/observedGeneration").as_int());
+                let observed = c.at("observedGeneration").as_int().or(object.at("status/observedGeneration").as_int());
                 if observed.is_some_and(|o| o < generation) {
                     return Ok(false);
                 }

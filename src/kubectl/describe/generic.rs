@@ -3,13 +3,8 @@
 use super::{Related, Writer};
 use crate::value::Value;
 
-const SKIP: [&str; 5] = [
-    ".metadata.managedFields",
-    ".metadata.name",
-    ".metadata.namespace",
-    ".metadata.labels",
-    ".metadata.annotations",
-];
+const SKIP: [&str; 5] =
+    [".metadata.managedFields", ".metadata.name", ".metadata.namespace", ".metadata.labels", ".metadata.annotations"];
 
 /// Describes any object by its fields.
 pub fn object(w: &mut Writer, object: &Value, related: &Related) {
@@ -55,9 +50,7 @@ fn label_for(field: &str) -> String {
     while let Some(part) = parts.get(i) {
         let upper = part.chars().all(|c| !c.is_alphabetic() || c.is_uppercase());
         match parts.get(i + 1) {
-            Some(next)
-                if part.len() >= 2 && upper && next.chars().next().is_some_and(char::is_uppercase) =>
-            {
+            Some(next) if part.len() >= 2 && upper && next.chars().next().is_some_and(char::is_uppercase) => {
                 merged.push(format!("{part}{next}"));
                 i += 2;
             }

@@ -2,8 +2,6 @@
 //! Follows k8s.io/kubectl/pkg/describe.
 
 mod config;
-#[cfg(test)]
-mod tests;
 mod generic;
 mod network;
 pub(crate) mod node;
@@ -11,6 +9,8 @@ mod pod;
 mod policy;
 pub mod rbac;
 pub mod template;
+#[cfg(test)]
+mod tests;
 mod workload;
 pub mod writer;
 

@@ -101,10 +101,9 @@ pub fn service(w: &mut Writer, s: &Value, related: &Related) {
         w.put(0, &format!("Endpoints:\t{}\n", format_slices(&slices, p.str("name"))));
     }
     w.put(0, &format!("Session Affinity:\t{}\n", spec.str("sessionAffinity")));
-    for (title, key) in [
-        ("External Traffic Policy", "externalTrafficPolicy"),
-        ("Internal Traffic Policy", "internalTrafficPolicy"),
-    ] {
+    for (title, key) in
+        [("External Traffic Policy", "externalTrafficPolicy"), ("Internal Traffic Policy", "internalTrafficPolicy")]
+    {
         if !spec.str(key).is_empty() {
             w.put(0, &format!("{title}:\t{}\n", spec.str(key)));
         }
@@ -113,10 +112,7 @@ pub fn service(w: &mut Writer, s: &Value, related: &Related) {
         w.put(0, &format!("HealthCheck NodePort:\t{}\n", spec.int("healthCheckNodePort")));
     }
     if !spec.list("loadBalancerSourceRanges").is_empty() {
-        w.put(
-            0,
-            &format!("LoadBalancer Source Ranges:\t{}\n", join(spec.list("loadBalancerSourceRanges"), ",")),
-        );
+        w.put(0, &format!("LoadBalancer Source Ranges:\t{}\n", join(spec.list("loadBalancerSourceRanges"), ",")));
     }
     if spec.has("trafficDistribution") {
         w.put(0, &format!("Traffic Distribution:\t{}\n", spec.str("trafficDistribution")));
@@ -177,10 +173,7 @@ pub fn endpoint_slice(w: &mut Writer, slice: &Value, related: &Related) {
             w.put(3, &format!("Ready:\t{}\n", unset("conditions/ready")));
             w.put(2, &format!("Hostname:\t{}\n", unset("hostname")));
             if e.has("targetRef") {
-                w.put(
-                    2,
-                    &format!("TargetRef:\t{}/{}\n", e.str("targetRef/kind"), e.str("targetRef/name")),
-                );
+                w.put(2, &format!("TargetRef:\t{}/{}\n", e.str("targetRef/kind"), e.str("targetRef/name")));
             }
             w.put(2, &format!("NodeName:\t{}\n", unset("nodeName")));
             w.put(2, &format!("Zone:\t{}\n", unset("zone")));
@@ -200,8 +193,7 @@ fn backend(b: &Value, related: &Related) -> String {
             return format!("{text} (<error: services \"{name}\" not found>)");
         };
         let wanted = service.list("spec/ports").iter().find(|p| {
-            (number != 0 && p.int("port") == number)
-                || (!port_name.is_empty() && p.str("name") == port_name)
+            (number != 0 && p.int("port") == number) || (!port_name.is_empty() && p.str("name") == port_name)
         });
         let slices: Vec<&Value> = related
             .slices
@@ -212,11 +204,7 @@ fn backend(b: &Value, related: &Related) -> String {
     }
     if b.has("resource") {
         let group = b.at("resource/apiGroup").as_str().unwrap_or("<none>");
-        return format!(
-            "APIGroup: {group}, Kind: {}, Name: {}",
-            b.str("resource/kind"),
-            b.str("resource/name")
-        );
+        return format!("APIGroup: {group}, Kind: {}, Name: {}", b.str("resource/kind"), b.str("resource/name"));
     }
     String::new()
 }

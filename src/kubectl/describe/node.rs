@@ -14,9 +14,7 @@ pub fn milli(text: &str) -> Option<i64> {
 type Amounts = BTreeMap<String, Quantity>;
 
 fn amounts(v: &Value) -> Amounts {
-    v.map_entries()
-        .filter_map(|(k, v)| Some((k.to_string(), Quantity::parse(&v.go_v()).ok()?)))
-        .collect()
+    v.map_entries().filter_map(|(k, v)| Some((k.to_string(), Quantity::parse(&v.go_v()).ok()?))).collect()
 }
 
 fn add(into: &mut Amounts, more: &Amounts) {
@@ -89,11 +87,7 @@ fn of(a: &Amounts, name: &str) -> Quantity {
 
 /// `1 (25%)`
 fn share(part: &Quantity, whole: &Quantity, by_milli: bool) -> String {
-    let (p, w) = if by_milli {
-        (part.milli_value(), whole.milli_value())
-    } else {
-        (part.value(), whole.value())
-    };
+    let (p, w) = if by_milli { (part.milli_value(), whole.milli_value()) } else { (part.value(), whole.value()) };
     let percent = if w == 0 { 0 } else { (p as f64 / w as f64 * 100.0) as i64 };
     format!("{part} ({percent}%)")
 }

@@ -35,10 +35,7 @@ pub fn pod(w: &mut Writer, pod: &Value, related: &Related) {
     if pod.has("metadata/deletionTimestamp") && phase != "Failed" && phase != "Succeeded" {
         let lasts = w.since(pod.str("metadata/deletionTimestamp"));
         w.put(0, &format!("Status:\tTerminating (lasts {lasts})\n"));
-        w.put(
-            0,
-            &format!("Termination Grace Period:\t{}s\n", pod.int("metadata/deletionGracePeriodSeconds")),
-        );
+        w.put(0, &format!("Termination Grace Period:\t{}s\n", pod.int("metadata/deletionGracePeriodSeconds")));
     } else {
         w.put(0, &format!("Status:\t{phase}\n"));
     }

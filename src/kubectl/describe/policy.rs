@@ -97,10 +97,8 @@ pub fn quota(w: &mut Writer, q: &Value, _: &Related) {
     usage(w, q, 0);
 }
 
-const LIMIT_HEADER: &str =
-    "Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio\n";
-const LIMIT_RULE: &str =
-    "----\t--------\t---\t---\t---------------\t-------------\t-----------------------\n";
+const LIMIT_HEADER: &str = "Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio\n";
+const LIMIT_RULE: &str = "----\t--------\t---\t---\t---------------\t-------------\t-----------------------\n";
 
 fn limits(w: &mut Writer, ranges: &[Value]) {
     if ranges.is_empty() {
@@ -117,11 +115,9 @@ fn limits(w: &mut Writer, ranges: &[Value]) {
 fn limit_items(w: &mut Writer, range: &Value, prefix: &str) {
     for item in range.list("spec/limits") {
         let lists = ["min", "max", "defaultRequest", "default", "maxLimitRequestRatio"];
-        let names: BTreeSet<&str> =
-            lists.iter().flat_map(|l| item.map(l).map(|(k, _)| k)).collect();
+        let names: BTreeSet<&str> = lists.iter().flat_map(|l| item.map(l).map(|(k, _)| k)).collect();
         for name in names {
-            let cells: Vec<&str> =
-                lists.iter().map(|l| item.at(l).key(name).as_str().unwrap_or("-")).collect();
+            let cells: Vec<&str> = lists.iter().map(|l| item.at(l).key(name).as_str().unwrap_or("-")).collect();
             w.put(0, &format!("{prefix}{}\t{name}\t{}\n", item.str("type"), cells.join("\t")));
         }
     }

@@ -21,9 +21,7 @@ pub struct Rule {
 impl Rule {
     /// What rules are sorted by: Go's `%v` of the rule struct, near enough to its protobuf text.
     fn key(&self) -> String {
-        let part = |name: &str, list: &[String]| {
-            list.iter().map(|v| format!("{name}:\"{v}\" ")).collect::<String>()
-        };
+        let part = |name: &str, list: &[String]| list.iter().map(|v| format!("{name}:\"{v}\" ")).collect::<String>();
         let mut out = part("verbs", &self.verbs);
         out.push_str(&part("apiGroups", &self.groups));
         out.push_str(&part("resources", &self.resources));
@@ -116,15 +114,7 @@ pub fn role(w: &mut Writer, role: &Value, _: &Related) {
             Some(res) => resource_group(res, r.groups.first().map_or("", |g| g)),
             None => String::new(),
         };
-        w.put(
-            1,
-            &format!(
-                "{resource}\t[{}]\t[{}]\t[{}]\n",
-                r.urls.join(" "),
-                r.names.join(" "),
-                r.verbs.join(" ")
-            ),
-        );
+        w.put(1, &format!("{resource}\t[{}]\t[{}]\t[{}]\n", r.urls.join(" "), r.names.join(" "), r.verbs.join(" ")));
     }
 }
 

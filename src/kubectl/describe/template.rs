@@ -183,11 +183,7 @@ fn probe(p: &Value) -> String {
         );
     }
     if p.has("tcpSocket") {
-        return format!(
-            "tcp-socket {}:{} {attrs}",
-            p.str("tcpSocket/host"),
-            p.at("tcpSocket/port").go_v()
-        );
+        return format!("tcp-socket {}:{} {attrs}", p.str("tcpSocket/host"), p.at("tcpSocket/port").go_v());
     }
     if p.has("grpc") {
         return format!("grpc <pod>:{} {} {attrs}", p.int("grpc/port"), p.str("grpc/service"));
@@ -209,10 +205,7 @@ fn env_from(w: &mut Writer, sources: &[Value]) {
             "" => String::new(),
             p => format!(" with prefix '{p}'"),
         };
-        w.put(
-            3,
-            &format!("{}\t{from}{prefix}\tOptional: {}\n", reference.str("name"), reference.bool("optional")),
-        );
+        w.put(3, &format!("{}\t{from}{prefix}\tOptional: {}\n", reference.str("name"), reference.bool("optional")));
     }
 }
 
@@ -344,10 +337,7 @@ fn volume(w: &mut Writer, v: &Value) {
     let flag = |path: &str| v.bool(path).to_string();
     if v.has("hostPath") {
         let kind = v.at("hostPath/type").as_str().unwrap_or("<none>").to_string();
-        rows(
-            "HostPath (bare host directory volume)",
-            &[("Path", text("hostPath/path")), ("HostPathType", kind)],
-        );
+        rows("HostPath (bare host directory volume)", &[("Path", text("hostPath/path")), ("HostPathType", kind)]);
     } else if v.has("emptyDir") {
         let limit = v.at("emptyDir/sizeLimit").as_str().filter(|l| *l != "0").unwrap_or("<unset>");
         rows(
@@ -367,11 +357,7 @@ fn volume(w: &mut Writer, v: &Value) {
     } else if v.has("nfs") {
         rows(
             "NFS (an NFS mount that lasts the lifetime of a pod)",
-            &[
-                ("Server", text("nfs/server")),
-                ("Path", text("nfs/path")),
-                ("ReadOnly", flag("nfs/readOnly")),
-            ],
+            &[("Server", text("nfs/server")), ("Path", text("nfs/path")), ("ReadOnly", flag("nfs/readOnly"))],
         );
     } else if v.has("persistentVolumeClaim") {
         rows(
@@ -384,11 +370,7 @@ fn volume(w: &mut Writer, v: &Value) {
     } else if v.has("csi") {
         rows(
             "CSI (a Container Storage Interface (CSI) volume source)",
-            &[
-                ("Driver", text("csi/driver")),
-                ("FSType", text("csi/fsType")),
-                ("ReadOnly", flag("csi/readOnly")),
-            ],
+            &[("Driver", text("csi/driver")), ("FSType", text("csi/fsType")), ("ReadOnly", flag("csi/readOnly"))],
         );
         w.put(2, "VolumeAttributes:\t");
         let mut first = true;
@@ -408,10 +390,7 @@ fn volume(w: &mut Writer, v: &Value) {
             &[("Reference", text("image/reference")), ("PullPolicy", text("image/pullPolicy"))],
         );
     } else if v.has("ephemeral") {
-        rows(
-            "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)",
-            &[],
-        );
+        rows("EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)", &[]);
     } else if v.has("downwardAPI") {
         w.put(2, "Type:\tDownwardAPI (a volume populated by information about the pod)\n    Items:\n");
         for item in v.list("downwardAPI/items") {
@@ -433,13 +412,7 @@ fn volume(w: &mut Writer, v: &Value) {
                 w.put(2, &format!("ConfigMapName:\t{}\n", s.str("configMap/name")));
                 w.put(2, &format!("Optional:\t{}\n", s.bool("configMap/optional")));
             } else if s.has("serviceAccountToken") {
-                w.put(
-                    2,
-                    &format!(
-                        "TokenExpirationSeconds:\t{}\n",
-                        s.int("serviceAccountToken/expirationSeconds")
-                    ),
-                );
+                w.put(2, &format!("TokenExpirationSeconds:\t{}\n", s.int("serviceAccountToken/expirationSeconds")));
             }
         }
     } else {

@@ -19,7 +19,9 @@ fn check(object: &str, related: Related, want: &str) {
 #[test]
 fn pending_pod() {
     let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"huge","namespace":"default"},"spec":{"priority":0,"serviceAccountName":"default","containers":[{"name":"app","image":"nginx:1.27","resources":{"requests":{"memory":"900Gi"}},"volumeMounts":[{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":"kube-api-access-zw5lf","readOnly":true}]}],"tolerations":[{"effect":"NoExecute","key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":300},{"effect":"NoExecute","key":"node.kubernetes.io/unreachable","operator":"Exists","tolerationSeconds":300}],"volumes":[{"name":"kube-api-access-zw5lf","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"name":"kube-root-ca.crt"}},{"downwardAPI":{}}]}}]},"status":{"phase":"Pending","qosClass":"Burstable","conditions":[{"type":"PodScheduled","status":"False"}]}}"#;
-    let event = json(r#"{"type":"Warning","reason":"FailedScheduling","eventTime":"2026-11-29T16:46:28.000000Z","reportingComponent":"default-scheduler","message":"0/3 nodes are available: 3 Insufficient memory."}"#);
+    let event = json(
+        r#"{"type":"Warning","reason":"FailedScheduling","eventTime":"2026-11-29T16:46:28.000000Z","reportingComponent":"default-scheduler","message":"0/3 nodes are available: 3 Insufficient memory."}"#,
+    );
     let related = Related {
         now: parse_rfc3339("2026-11-29T16:46:30Z").unwrap_or(0),
         events: Some(vec![event]),
@@ -74,11 +76,14 @@ fn deployment() {
     let d = format!(
         r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"web","namespace":"default","uid":"u","creationTimestamp":"2026-11-29T18:28:01Z","labels":{{"app":"web"}},"annotations":{{"deployment.kubernetes.io/revision":"1","kubectl.kubernetes.io/last-applied-configuration":"x"}}}},"spec":{{"replicas":3,"selector":{{"matchLabels":{{"app":"web"}}}},"strategy":{{"type":"RollingUpdate","rollingUpdate":{{"maxSurge":"25%","maxUnavailable":"25%"}}}},{template}}},"status":{{"replicas":3,"updatedReplicas":3,"availableReplicas":3,"conditions":[{{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"}},{{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}}]}}}}"#
     );
-    let template = template.replace(r#""labels":{"app":"web"}"#, r#""labels":{"app":"web","pod-template-hash":"5487f79886"}"#);
+    let template =
+        template.replace(r#""labels":{"app":"web"}"#, r#""labels":{"app":"web","pod-template-hash":"5487f79886"}"#);
     let rs = format!(
         r#"{{"metadata":{{"name":"web-5487f79886","ownerReferences":[{{"controller":true,"uid":"u"}}]}},"spec":{{"replicas":3,{template}}},"status":{{"replicas":3}}}}"#
     );
-    let event = json(r#"{"type":"Normal","reason":"ScalingReplicaSet","firstTimestamp":"2026-11-29T18:28:01Z","lastTimestamp":"2026-11-29T18:28:01Z","count":1,"source":{"component":"deployment-controller"},"message":"Scaled up replica set web-5487f79886 from 0 to 3"}"#);
+    let event = json(
+        r#"{"type":"Normal","reason":"ScalingReplicaSet","firstTimestamp":"2026-11-29T18:28:01Z","lastTimestamp":"2026-11-29T18:28:01Z","count":1,"source":{"component":"deployment-controller"},"message":"Scaled up replica set web-5487f79886 from 0 to 3"}"#,
+    );
     let related = Related {
         now: parse_rfc3339("2026-11-29T18:28:02Z").unwrap_or(0),
         events: Some(vec![event]),
@@ -263,7 +268,9 @@ Subjects:
 
 #[test]
 fn ingress() {
-    let slice = json(r#"{"metadata":{"labels":{"kubernetes.io/service-name":"web"}},"ports":[{"name":"","port":80}],"endpoints":[{"addresses":["10.244.2.229"],"conditions":{"ready":true}}]}"#);
+    let slice = json(
+        r#"{"metadata":{"labels":{"kubernetes.io/service-name":"web"}},"ports":[{"name":"","port":80}],"endpoints":[{"addresses":["10.244.2.229"],"conditions":{"ready":true}}]}"#,
+    );
     let service = json(r#"{"metadata":{"name":"web"},"spec":{"ports":[{"port":80}]}}"#);
     check(
         r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"web","namespace":"default"},"spec":{"rules":[{"host":"example.com","http":{"paths":[{"path":"/","backend":{"service":{"name":"web","port":{"number":80}}}}]}}]}}"#,

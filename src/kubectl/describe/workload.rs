@@ -129,10 +129,7 @@ pub fn replica_set(w: &mut Writer, rs: &Value, related: &Related) {
     w.labels("Labels", rs.at("metadata/labels"));
     w.annotations("Annotations", rs.at("metadata/annotations"));
     w.controlled_by(rs);
-    w.put(
-        0,
-        &format!("Replicas:\t{} current / {} desired\n", rs.int("status/replicas"), rs.int("spec/replicas")),
-    );
+    w.put(0, &format!("Replicas:\t{} current / {} desired\n", rs.int("status/replicas"), rs.int("spec/replicas")));
     w.put(0, "Pods Status:\t");
     match &related.pods_error {
         Some(e) => w.put(0, &format!("error in fetching pods: {e}\n")),
@@ -175,17 +172,12 @@ pub fn stateful_set(w: &mut Writer, ps: &Value, related: &Related) {
     w.put(0, &format!("Selector:\t{}\n", selector_text(spec.at("selector"))));
     w.labels("Labels", ps.at("metadata/labels"));
     w.annotations("Annotations", ps.at("metadata/annotations"));
-    for (title, key) in
-        [("Service Name", "serviceName"), ("Pod Management Policy", "podManagementPolicy")]
-    {
+    for (title, key) in [("Service Name", "serviceName"), ("Pod Management Policy", "podManagementPolicy")] {
         if !spec.str(key).is_empty() {
             w.put(0, &format!("{title}:\t{}\n", spec.str(key)));
         }
     }
-    w.put(
-        0,
-        &format!("Replicas:\t{} desired | {} total\n", spec.int("replicas"), ps.int("status/replicas")),
-    );
+    w.put(0, &format!("Replicas:\t{} desired | {} total\n", spec.int("replicas"), ps.int("status/replicas")));
     w.put(0, &format!("Update Strategy:\t{}\n", spec.str("updateStrategy/type")));
     let ru = spec.at("updateStrategy/rollingUpdate");
     if ru.has("partition") {

@@ -133,11 +133,7 @@ impl Writer {
             let first = if e.has("eventTime") { e.str("eventTime") } else { e.str("firstTimestamp") };
             let first = self.since(first);
             let interval = if e.has("series") {
-                format!(
-                    "{} (x{} over {first})",
-                    self.since(e.str("series/lastObservedTime")),
-                    e.int("series/count")
-                )
+                format!("{} (x{} over {first})", self.since(e.str("series/lastObservedTime")), e.int("series/count"))
             } else if e.int("count") > 1 {
                 format!("{} (x{} over {first})", self.since(e.str("lastTimestamp")), e.int("count"))
             } else {
@@ -152,10 +148,7 @@ impl Writer {
             if !path.is_empty() {
                 message = format!("{path}: {message}");
             }
-            self.put(
-                1,
-                &format!("{}\t{}\t{interval}\t{source}\t{message}\n", e.str("type"), e.str("reason")),
-            );
+            self.put(1, &format!("{}\t{}\t{interval}\t{source}\t{message}\n", e.str("type"), e.str("reason")));
         }
     }
 }
@@ -193,10 +186,8 @@ pub fn format_labels(labels: &Value) -> String {
 
 /// The text of a LabelSelector, empty when it selects everything.
 pub fn selector_text(selector: &Value) -> String {
-    let mut parts: Vec<(String, String)> = selector
-        .map("matchLabels")
-        .map(|(k, v)| (k.to_string(), format!("{k}={}", v.go_v())))
-        .collect();
+    let mut parts: Vec<(String, String)> =
+        selector.map("matchLabels").map(|(k, v)| (k.to_string(), format!("{k}={}", v.go_v()))).collect();
     for e in selector.list("matchExpressions") {
         let key = e.str("key");
         let mut values: Vec<&str> = e.list("values").iter().filter_map(Value::as_str).collect();

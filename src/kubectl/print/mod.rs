@@ -2,6 +2,6 @@
 
 pub mod human;
 pub mod object;
-pub mod tabwriter;
 pub mod table;
+pub mod tabwriter;
 pub mod time;

@@ -35,7 +35,8 @@ pub enum Printer {
 }
 
 /// Formats of commands that print what they did.
-pub const WRITE_FORMATS: &str = "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml";
+pub const WRITE_FORMATS: &str =
+    "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml";
 /// Formats of `kubectl get`.
 pub const GET_FORMATS: &str = "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,wide,yaml";
 
@@ -51,8 +52,7 @@ pub fn for_write(k: &Kubectl<'_>, operation: &str) -> Result<Printer, Error> {
 /// The printer of a format.
 pub fn by_format(k: &Kubectl<'_>, format: &str, allowed: &str) -> Result<Printer, Error> {
     let template_flag = k.flags.str("template");
-    let format =
-        if format.is_empty() && !template_flag.is_empty() { "go-template" } else { format };
+    let format = if format.is_empty() && !template_flag.is_empty() { "go-template" } else { format };
     let (head, value) = match format.split_once('=') {
         Some((h, v)) => (h, v),
         None => (format, template_flag),
@@ -71,8 +71,8 @@ pub fn by_format(k: &Kubectl<'_>, format: &str, allowed: &str) -> Result<Printer
                 return Err(Error::text("template format specified but no template given"));
             }
             let text = if head == "jsonpath-file" { from_file(value)? } else { value.to_string() };
-            let mut path = JsonPath::parse(&text)
-                .map_err(|e| Error::text(format!("error parsing jsonpath {text}, {e}")))?;
+            let mut path =
+                JsonPath::parse(&text).map_err(|e| Error::text(format!("error parsing jsonpath {text}, {e}")))?;
             path.allow_missing = k.flags.str("allow-missing-template-keys") != "false";
             return Ok(Printer::JsonPath(path, text, head == "jsonpath-as-json"));
         }
@@ -97,12 +97,7 @@ pub fn by_format(k: &Kubectl<'_>, format: &str, allowed: &str) -> Result<Printer
     )))
 }
 
-fn custom_columns(
-    k: &Kubectl<'_>,
-    head: &str,
-    value: &str,
-    no_headers: bool,
-) -> Result<Printer, Error> {
+fn custom_columns(k: &Kubectl<'_>, head: &str, value: &str, no_headers: bool) -> Result<Printer, Error> {
     let mut specs: Vec<(String, String)> = Vec::new();
     if head == "custom-columns" {
         if value.is_empty() {
@@ -117,9 +112,9 @@ fn custom_columns(
             specs.push((header.to_string(), spec.to_string()));
         }
     } else {
-        let bytes = k.io.read_file(value).map_err(|e| {
-            Error::text(format!("error reading template {value}, open {value}: {e}\n"))
-        })?;
+        let bytes =
+            k.io.read_file(value)
+                .map_err(|e| Error::text(format!("error reading template {value}, open {value}: {e}\n")))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let mut lines = text.lines();
         let words = |line: Option<&str>, what: &str| {
@@ -179,11 +174,8 @@ impl Printer {
         match self {
             Printer::Name(operation) => {
                 if matches!(object.at("items"), Value::Array(_)) && object.str("kind").ends_with("List") {
-                    let lines: String = object
-                        .list("items")
-                        .iter()
-                        .map(|i| format!("{}{operation}\n", printed_name(i)))
-                        .collect();
+                    let lines: String =
+                        object.list("items").iter().map(|i| format!("{}{operation}\n", printed_name(i))).collect();
                     return Ok(lines);
                 }
                 Ok(format!("{}{operation}\n", printed_name(object)))
@@ -229,9 +221,9 @@ impl Printer {
                 }
                 Ok(tabs.flush())
             }
-            Printer::Template(t) => t.execute(object).map_err(|e| {
-                Error::text(format!("error executing template {}: template: output:{e}", quote(&t.text)))
-            }),
+            Printer::Template(t) => t
+                .execute(object)
+                .map_err(|e| Error::text(format!("error executing template {}: template: output:{e}", quote(&t.text)))),
         }
     }
 }

@@ -134,9 +134,8 @@ impl TablePrinter {
                 cells.push(value.unwrap_or_default());
             }
             if o.show_labels {
-                let labels: Vec<String> = meta
-                    .map(|m| m.labels.iter().map(|(k, v)| format!("{k}={v}")).collect())
-                    .unwrap_or_default();
+                let labels: Vec<String> =
+                    meta.map(|m| m.labels.iter().map(|(k, v)| format!("{k}={v}")).collect()).unwrap_or_default();
                 cells.push(if labels.is_empty() { "<none>".into() } else { labels.join(",") });
             }
             w.write(&format!("{}\n", cells.join("\t")));
@@ -156,8 +155,7 @@ fn cell_text(text: &str) -> String {
 
 /// `NewTableSorter` and its sort: by what a path finds in the rows' objects.
 pub fn sort_table(table: &mut Table, field: &str) -> Result<(), Error> {
-    let parser =
-        JsonPath::parse_lenient(field).map_err(|e| Error::text(format!("sorting error: {e}")))?;
+    let parser = JsonPath::parse_lenient(field).map_err(|e| Error::text(format!("sorting error: {e}")))?;
     let mut keyed: Vec<(Option<Value>, Row)> = Vec::new();
     for row in table.rows.drain(..) {
         let object = row.object.as_ref().map(value_of).unwrap_or_default();
@@ -220,12 +218,10 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
-        (Value::String(a), Value::String(b)) => {
-            match (api::Quantity::parse(a), api::Quantity::parse(b)) {
-                (Ok(x), Ok(y)) => x.cmp(&y),
-                _ => a.cmp(b),
-            }
-        }
+        (Value::String(a), Value::String(b)) => match (api::Quantity::parse(a), api::Quantity::parse(b)) {
+            (Ok(x), Ok(y)) => x.cmp(&y),
+            _ => a.cmp(b),
+        },
         (Value::Null, Value::Null) => Ordering::Equal,
         (Value::Null, _) => Ordering::Less,
         (_, Value::Null) => Ordering::Greater,

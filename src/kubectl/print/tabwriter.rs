@@ -70,14 +70,7 @@ impl TabWriter {
         out
     }
 
-    fn format(
-        &mut self,
-        lines: &[Vec<String>],
-        from: usize,
-        to: usize,
-        widths: &mut Vec<usize>,
-        out: &mut String,
-    ) {
+    fn format(&mut self, lines: &[Vec<String>], from: usize, to: usize, widths: &mut Vec<usize>, out: &mut String) {
         let column = widths.len();
         let mut printed = from;
         let mut at = from;

@@ -47,17 +47,15 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
         let s = h.parse::<i64>().ok()? * 3600 + m.parse::<i64>().ok()? * 60;
         if offset.starts_with('-') { -s } else { s }
     };
-    let unix = days_from_civil(y, m, d)
-        .checked_mul(86_400)?
-        .checked_add(hours * 3600 + minutes * 60 + seconds - shift)?;
+    let unix =
+        days_from_civil(y, m, d).checked_mul(86_400)?.checked_add(hours * 3600 + minutes * 60 + seconds - shift)?;
     unix.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
 /// Go's RFC1123Z in UTC: `Sun, 29 Nov 2026 18:28:01 +0000`.
 pub fn rfc1123z(nanos: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let unix = nanos.div_euclid(1_000_000_000);
     let days = unix.div_euclid(86_400);
     let (y, m, d) = civil_from_days(days);
