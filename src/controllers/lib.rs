@@ -1,1 +1,25 @@
-//! kube-controller-manager: one table of controllers.
+//! kube-controller-manager: one table of all controllers, one file or folder each: what it watches and how it
+//! reconciles a key.
+
+pub mod context;
+pub mod controller_utils;
+pub mod deployment;
+pub mod endpoint;
+pub mod endpointslice;
+pub mod garbagecollector;
+mod manager;
+pub mod namespace;
+pub mod nodeipam;
+pub mod nodelifecycle;
+pub mod observed;
+pub mod podgc;
+pub mod replicaset;
+pub mod rootca;
+pub mod serviceaccounts;
+pub mod table;
+pub mod tainteviction;
+pub mod ttl;
+pub mod worker;
+
+pub use manager::{ControllerManager, ManagerConfig};
+pub use observed::{LastRun, Observed, QueueState};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use api::core_v1::{Node, Pod, PodCondition};
-use api::rest::DeleteOptions;
+use api::meta_v1::DeleteOptions;
 use api::{Rev, Str, Time};
 use client::{Client, Key, Lister, klog};
 use sim::Instant;
@@ -65,7 +65,12 @@ impl PodGc {
         klog::info("Garbage collecting pods").raw("numPods", excess).log(&self.ctx, "gc_controller.go:202");
         finished.sort_by_key(deletion_order);
         for pod in finished.iter().take(excess) {
-            self.report(pod, self.force_delete(pod, None).await, "Failed to delete terminated pod", "gc_controller.go:212");
+            self.report(
+                pod,
+                self.force_delete(pod, None).await,
+                "Failed to delete terminated pod",
+                "gc_controller.go:212",
+            );
         }
     }
 
@@ -110,7 +115,7 @@ impl PodGc {
                 }
             }
             let due: Vec<Str> = quarantine.iter().filter(|(_, at)| **at <= now).map(|(n, _)| n.clone()).collect();
-            due.iter().for_each(|n| drop(quarantine.remove(n)));
+            quarantine.retain(|_, at| *at > now);
             due
         };
         let mut gone = BTreeSet::new();
@@ -182,7 +187,9 @@ impl PodGc {
 
     async fn force_delete(&self, pod: &Rev<Pod>, condition: Option<PodCondition>) -> Result<(), SyncError> {
         let meta = &pod.metadata;
-        klog::info("PodGC is force deleting Pod").obj("pod", &meta.namespace, &meta.name).log(&self.ctx, "gc_controller.go:341");
+        klog::info("PodGC is force deleting Pod")
+            .obj("pod", &meta.namespace, &meta.name)
+            .log(&self.ctx, "gc_controller.go:341");
         let client = self.client.caused_by(&client::Causes::of(pod.revision));
         self.observed.action(&Key::of(meta), "force delete".into());
         if !matches!(&*pod.status.phase, "Succeeded" | "Failed") {

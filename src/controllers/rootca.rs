@@ -105,7 +105,8 @@ impl Reconcile<Key> for Publisher {
         match result {
             Ok(()) => self.queue.forget(&work.key),
             Err(err) => {
-                klog::unhandled(format!("syncing \"{}\" failed: {err}", work.key.name)).log(&self.ctx, "publisher.go:178");
+                klog::unhandled(format!("syncing \"{}\" failed: {err}", work.key.name))
+                    .log(&self.ctx, "publisher.go:178");
                 self.queue.retry(work);
             }
         }

@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_cheaper_goes_before_the_fuller_node() {
         let mut cheap = (*pod("cheap", "n1", Some(500))).clone();
-        cheap.metadata.annotations.insert(DELETION_COST.into(), "-5".into());
+        cheap.metadata.annotations.insert(DELETION_COST, "-5".into());
         let pods = [pod("b", "n2", Some(2)), Rev::new(1, cheap), pod("c", "n2", Some(2))];
         assert_eq!(order(&pods, &pods)[0], "cheap");
     }

@@ -3,7 +3,7 @@
 use api::meta_v1::ObjectMeta;
 use api::rest::PatchType;
 use api::scheme::KindInfo;
-use api::selector::Selector;
+use api::selector::LabelSelector as Selector;
 use api::{Resource, Rev};
 use client::{Client, klog};
 use sim::Ctx;
@@ -109,7 +109,7 @@ impl Claim<'_> {
             r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"{}","kind":"{}","name":"{}","uid":"{}","controller":true,"blockOwnerDeletion":true}}],"uid":"{}"}}}}"#,
             self.kind.api_version, self.kind.kind, self.owner.name, self.owner.uid, meta.uid
         );
-        self.client.patch::<T>(&meta.namespace, &meta.name, PatchType::StrategicMerge, body, "").await?;
+        self.client.patch::<T>(&meta.namespace, &meta.name, PatchType::Strategic, body, "").await?;
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Claim<'_> {
             .str("controller", &self.owner.name)
             .log(self.ctx, "controller_ref_manager.go:228");
         let body = delete_owner_refs_patch(&meta.uid, [&*self.owner.uid]);
-        match self.client.patch::<T>(&meta.namespace, &meta.name, PatchType::StrategicMerge, body, "").await {
+        match self.client.patch::<T>(&meta.namespace, &meta.name, PatchType::Strategic, body, "").await {
             Ok(_) => Ok(()),
             // Gone, or another object of that name by now.
             Err(err) if err.is_not_found() || err.is_invalid() => Ok(()),

@@ -9,7 +9,7 @@ mod pod_status;
 mod taints;
 
 pub use active_pods::pods_to_delete;
-pub use claim::Claim;
+pub use claim::{Claim, delete_owner_refs_patch};
 pub use expectations::Expectations;
 pub use hash::compute_hash;
 pub use pod_control::PodControl;
@@ -133,7 +133,7 @@ pub fn object_ref<T: Resource>(meta: &ObjectMeta, revision: u64) -> ObjectRefere
 
 /// Semantic equality: nil and empty are the same, quantities and times compare by value.
 pub fn equal(a: &dyn Object, b: &dyn Object) -> bool {
-    api::equal(a, b)
+    api::equality::semantic(a, b)
 }
 
 /// Whether two pod templates differ in no more than the label `pod-template-hash`.
@@ -155,9 +155,7 @@ pub fn is_pod_ready(pod: &Pod) -> bool {
 
 /// Whether a pod counts as a replica: neither finished nor going.
 pub fn is_pod_active(pod: &Pod) -> bool {
-    pod.status.phase != "Succeeded"
-        && pod.status.phase != "Failed"
-        && pod.metadata.deletion_timestamp.unix().is_none()
+    pod.status.phase != "Succeeded" && pod.status.phase != "Failed" && pod.metadata.deletion_timestamp.unix().is_none()
 }
 
 /// Whether a pod has been ready for `min_ready_seconds`. `now` is in nanoseconds since 1970.

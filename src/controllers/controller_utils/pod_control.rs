@@ -86,5 +86,9 @@ impl PodControl<'_> {
 /// `<controller>-`, if that can begin a name (`getPodsPrefix`).
 fn pods_prefix(controller: &str) -> String {
     let prefix = format!("{controller}-");
-    if api::names::is_dns_subdomain_prefix(&prefix) { prefix } else { controller.into() }
+    if api::names::dns1123_subdomain(&api::names::mask_trailing_dash(&prefix)).is_empty() {
+        prefix
+    } else {
+        controller.into()
+    }
 }

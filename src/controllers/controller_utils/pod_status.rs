@@ -34,7 +34,7 @@ pub async fn patch_pod_status(
 ) -> Result<Rev<Pod>, Status> {
     let mut fields = Vec::new();
     if let Some(condition) = condition {
-        let json = String::from_utf8_lossy(&api::json::encode(condition)).into_owned();
+        let json = String::from_utf8_lossy(&api::json::encode_bare(condition)).into_owned();
         fields.push(format!(r#""conditions":[{json}]"#));
     }
     fields.push(format!(r#""observedGeneration":{}"#, pod.metadata.generation));
@@ -42,5 +42,5 @@ pub async fn patch_pod_status(
         fields.push(format!(r#""phase":"{phase}""#));
     }
     let body = format!(r#"{{"metadata":{{"uid":"{}"}},"status":{{{}}}}}"#, pod.metadata.uid, fields.join(","));
-    client.patch::<Pod>(&pod.metadata.namespace, &pod.metadata.name, PatchType::StrategicMerge, body, "status").await
+    client.patch::<Pod>(&pod.metadata.namespace, &pod.metadata.name, PatchType::Strategic, body, "status").await
 }

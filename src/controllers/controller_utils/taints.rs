@@ -22,7 +22,7 @@ fn json_of(taints: &[Taint]) -> String {
         return "null".into();
     }
     let items: Vec<String> =
-        taints.iter().map(|t| String::from_utf8_lossy(&api::json::encode(t)).into_owned()).collect();
+        taints.iter().map(|t| String::from_utf8_lossy(&api::json::encode_bare(t)).into_owned()).collect();
     format!("[{}]", items.join(","))
 }
 
@@ -45,7 +45,7 @@ async fn patch_taints(
             node.revision,
             json_of(&taints)
         );
-        match client.patch::<Node>("", name, PatchType::StrategicMerge, body, "").await {
+        match client.patch::<Node>("", name, PatchType::Strategic, body, "").await {
             Ok(_) => return Ok(()),
             Err(err) if err.is_conflict() && attempt + 1 < TRIES => {
                 let rng = rng.get_or_insert_with(|| ctx.rng("taint back-off"));
@@ -110,8 +110,11 @@ pub async fn swap_taints(ctx: &Ctx, client: &Client, node: &Node, mut add: Vec<T
         .obj("node", "", name)
         .log(ctx, "controller_utils.go:219");
     if let Err(err) = remove_taints(ctx, client, node, remove).await {
-        klog::unhandled(format!("unable to remove {} unneeded taint from unresponsive Node \"{name}\": {err}", json_of(remove)))
-            .log(ctx, "controller_utils.go:223");
+        klog::unhandled(format!(
+            "unable to remove {} unneeded taint from unresponsive Node \"{name}\": {err}",
+            json_of(remove)
+        ))
+        .log(ctx, "controller_utils.go:223");
         return false;
     }
     klog::info("Made sure that node has no taint")
@@ -125,5 +128,5 @@ pub async fn swap_taints(ctx: &Ctx, client: &Client, node: &Node, mut add: Vec<T
 pub async fn add_or_update_labels(client: &Client, name: &str, labels: &[(&str, &str)]) -> Result<(), Status> {
     let items: Vec<String> = labels.iter().map(|(k, v)| format!(r#""{k}":"{v}""#)).collect();
     let body = format!(r#"{{"metadata":{{"labels":{{{}}}}}}}"#, items.join(","));
-    client.patch::<Node>("", name, PatchType::StrategicMerge, body, "").await.map(drop)
+    client.patch::<Node>("", name, PatchType::Strategic, body, "").await.map(drop)
 }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use api::apps_v1::{Deployment, ReplicaSet};
 use api::core_v1::Pod;
 use api::meta_v1::OwnerReference;
-use api::selector::Selector;
+use api::selector::LabelSelector as Selector;
 use api::{Resource, Rev};
 use client::{Client, Delta, EventRecorder, Key, Lister, Work, WorkQueue, klog};
 
@@ -106,7 +106,10 @@ impl DeploymentController {
     fn replica_set_changed(&self, rs: &Rev<ReplicaSet>, orphan_matters: bool, verb: &str, place: &'static str) {
         let meta = &rs.metadata;
         let log = |message: String| {
-            klog::info(&message).str("logger", LOGGER).obj("replicaSet", &meta.namespace, &meta.name).log(&self.ctx, place)
+            klog::info(&message)
+                .str("logger", LOGGER)
+                .obj("replicaSet", &meta.namespace, &meta.name)
+                .log(&self.ctx, place)
         };
         if let Some(reference) = controller_of(meta) {
             if let Some(d) = self.resolve(&meta.namespace, reference) {
@@ -120,7 +123,7 @@ impl DeploymentController {
         }
         let mut logged = false;
         for d in self.deployments.in_namespace(&meta.namespace) {
-            let Ok(selector) = Selector::from_label_selector(d.spec.selector.get()) else { continue };
+            let Ok(selector) = Selector::from_api(d.spec.selector.get()) else { continue };
             if selector.is_empty() || !selector.matches(&meta.labels) {
                 continue;
             }
@@ -232,9 +235,13 @@ impl DeploymentController {
 
 impl Run<'_> {
     async fn sync_one(&mut self) -> Result<(), SyncError> {
-        let selector = Selector::from_label_selector(self.d.spec.selector.get());
+        let selector = Selector::from_api(self.d.spec.selector.get());
         if self.d.spec.selector.get().is_some_and(|s| s.match_labels.is_empty() && s.match_expressions.is_empty()) {
-            self.event("Warning", "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.");
+            self.event(
+                "Warning",
+                "SelectingAll",
+                "This deployment is selecting all pods. A non-empty selector is required.",
+            );
             if self.d.status.observed_generation < self.d.metadata.generation {
                 self.d.status.make().observed_generation = self.d.metadata.generation;
                 let _ = self.update_status().await;
@@ -246,7 +253,10 @@ impl Run<'_> {
             .map_err(|e| SyncError::from(format!("deployment {namespace}/{name} has invalid label selector: {e}")))?;
         let sets = self.claim_replica_sets(&selector).await?;
         self.dc.observed.desired(&self.key(), format!("{} replicas", util::replicas(&self.d)));
-        self.dc.observed.actual(&self.key(), format!("{} replicas in {} replica sets", util::status_count(&sets, |s| s.replicas), sets.len()));
+        self.dc.observed.actual(
+            &self.key(),
+            format!("{} replicas in {} replica sets", util::status_count(&sets, |s| s.replicas), sets.len()),
+        );
 
         if self.d.metadata.deletion_timestamp.unix().is_some() {
             return self.sync_status_only(sets).await;

@@ -1,11 +1,11 @@
 //! Scaling, pausing, the new ReplicaSet and the status (`pkg/controller/deployment/sync.go`).
 
 use api::apps_v1::{Deployment, DeploymentStatus, ReplicaSet};
-use api::{Rev, Time};
+use api::{Resource, Rev, Time};
 use client::klog;
 
-use super::util::{self, replicas, rs_replicas};
 use super::Run;
+use super::util::{self, replicas, rs_replicas};
 use crate::controller_utils::{self as utils, SyncError};
 
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -141,10 +141,10 @@ impl Run<'_> {
         rs.metadata.owner_references =
             vec![utils::new_controller_ref::<Deployment>(&self.d.metadata)].into_iter().collect();
         let mut template = (*self.d.spec.template).clone();
-        template.metadata.labels.insert(TEMPLATE_HASH.into(), hash.as_str().into());
+        template.metadata.labels.insert(TEMPLATE_HASH, hash.as_str().into());
         rs.metadata.labels = template.metadata.labels.clone();
         let mut selector = self.d.spec.selector.get().cloned().unwrap_or_default();
-        selector.match_labels.insert(TEMPLATE_HASH.into(), hash.as_str().into());
+        selector.match_labels.insert(TEMPLATE_HASH, hash.as_str().into());
         let count = util::new_rs_new_replicas(&self.d, util::desired_count(old), 0)?;
         {
             let spec = rs.spec.make();
@@ -161,7 +161,7 @@ impl Run<'_> {
             Err(err) if err.is_already_exists() => {
                 let namespace = self.d.metadata.namespace.clone();
                 let Some(rs) = self.dc.replica_sets.get(&namespace, &name) else {
-                    return Err(api::Status::not_found("apps", "replicasets", &name).into());
+                    return Err(api::Status::not_found(ReplicaSet::KIND, &name).into());
                 };
                 let ours = utils::controller_of(&rs.metadata).is_some_and(|r| r.uid == self.d.metadata.uid);
                 if !ours || !utils::equal_ignore_hash(&self.d.spec.template, &rs.spec.template) {
@@ -173,8 +173,13 @@ impl Run<'_> {
             Err(err) => {
                 let message = format!("Failed to create new replica set \"{name}\": {err}");
                 if util::progress_deadline(&self.d).is_some() {
-                    let condition =
-                        util::condition(util::PROGRESSING, "False", "ReplicaSetCreateError", message.clone(), &self.now());
+                    let condition = util::condition(
+                        util::PROGRESSING,
+                        "False",
+                        "ReplicaSetCreateError",
+                        message.clone(),
+                        &self.now(),
+                    );
                     util::set_condition(self.d.status.make(), condition);
                     let _ = self.update_status().await;
                 }
@@ -286,9 +291,7 @@ impl Run<'_> {
             .obj("deployment", &namespace, &name)
             .log(&self.dc.ctx, "sync.go:458");
         for rs in alive.iter().take(excess) {
-            if rs.status.replicas != 0
-                || rs_replicas(rs) != 0
-                || rs.metadata.generation > rs.status.observed_generation
+            if rs.status.replicas != 0 || rs_replicas(rs) != 0 || rs.metadata.generation > rs.status.observed_generation
             {
                 continue;
             }
@@ -374,4 +377,3 @@ pub(super) fn proportional_sizes(d: &Deployment, mut active: Vec<Rev<ReplicaSet>
     }
     sizes
 }
-

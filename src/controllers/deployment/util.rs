@@ -4,15 +4,23 @@
 use api::apps_v1::{Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet, ReplicaSetCondition};
 use api::{IntOrString, Rev, Str, Time};
 
+/// A ReplicaSet's place in the rollout's history.
 pub const REVISION: &str = "deployment.kubernetes.io/revision";
+/// Revisions that a ReplicaSet had before it was rolled back to.
 pub const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+/// The deployment's replicas when the set was last scaled.
 pub const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
+/// The same with the surge.
 pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
+/// A rollback asked for by an old API version.
 pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// The condition that a rollout gets on.
 pub const PROGRESSING: &str = "Progressing";
+/// The condition that enough pods serve.
 pub const AVAILABLE: &str = "Available";
+/// The condition that pods cannot be created or deleted.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// Characters kept of the list of old revisions (`maxRevHistoryLengthInChars`).
@@ -276,7 +284,7 @@ pub fn annotate(meta: &mut api::meta_v1::ObjectMeta, key: &str, value: impl Into
     if meta.annotations.get(key) == Some(&value) {
         return false;
     }
-    meta.annotations.insert(key.into(), value);
+    meta.annotations.insert(key, value);
     true
 }
 

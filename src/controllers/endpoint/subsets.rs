@@ -107,9 +107,8 @@ mod tests {
     fn show(subsets: &[EndpointSubset]) -> Vec<String> {
         let ips = |l: &[EndpointAddress]| l.iter().map(|a| a.ip.to_string()).collect::<Vec<_>>().join(",");
         let ports = |l: &[EndpointPort]| l.iter().map(|p| p.port.to_string()).collect::<Vec<_>>().join(",");
-        let one = |s: &EndpointSubset| {
-            format!("{}|{}|{}", ips(&s.addresses), ips(&s.not_ready_addresses), ports(&s.ports))
-        };
+        let one =
+            |s: &EndpointSubset| format!("{}|{}|{}", ips(&s.addresses), ips(&s.not_ready_addresses), ports(&s.ports));
         subsets.iter().map(one).collect()
     }
 

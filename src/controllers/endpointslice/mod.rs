@@ -48,7 +48,9 @@ pub async fn start(cc: ControllerContext) {
     let recorder = cc.recorder(&client, "endpoint-slice-controller", "endpointslice-controller");
     let (services, pods, nodes) = (cc.informer::<Service>(), cc.informer::<Pod>(), cc.informer::<Node>());
     let slices = cc.informer::<EndpointSlice>();
-    slices.add_index(SERVICE_INDEX, |s: &EndpointSlice| service_of(s).map(|k| k.to_string().into()).into_iter().collect());
+    slices.add_index(SERVICE_INDEX, |s: &EndpointSlice| {
+        service_of(s).map(|k| k.to_string().into()).into_iter().collect()
+    });
     // A second between tries at least, as the caches need a moment.
     let limiter = RateLimiter::exponential_with_bucket(Duration::from_secs(1), Duration::from_secs(1000));
     let esc = Rc::new(EndpointSliceController {
@@ -78,7 +80,9 @@ pub async fn start(cc: ControllerContext) {
     futures_util::join!(pods.synced(), services.synced(), slices.synced(), nodes.synced());
     klog::info("Starting service queue worker threads").raw("total", 5).log(&cc.ctx, "endpointslice_controller.go:299");
     Worker::spawn(&cc.ctx, 5, esc.queue.clone(), esc);
-    klog::info("Starting topology queue worker threads").raw("total", 1).log(&cc.ctx, "endpointslice_controller.go:309");
+    klog::info("Starting topology queue worker threads")
+        .raw("total", 1)
+        .log(&cc.ctx, "endpointslice_controller.go:309");
 }
 
 fn is_ours(slice: &EndpointSlice) -> bool {
@@ -217,10 +221,7 @@ impl Tracker {
             Some(Some(g)) => *g > s.metadata.generation,
             None => false,
         });
-        behind
-            || known
-                .iter()
-                .any(|(uid, g)| g.is_some() && !slices.iter().any(|s| s.metadata.uid == *uid))
+        behind || known.iter().any(|(uid, g)| g.is_some() && !slices.iter().any(|s| s.metadata.uid == *uid))
     }
 
     pub fn update(&mut self, slice: &EndpointSlice) {

@@ -47,8 +47,7 @@ type EndpointKey = (Vec<Str>, Str, Str, Str);
 fn endpoint_key(e: &Endpoint) -> EndpointKey {
     let mut addresses = e.addresses.to_vec();
     addresses.sort();
-    let (namespace, name) =
-        e.target_ref.get().map(|r| (r.namespace.clone(), r.name.clone())).unwrap_or_default();
+    let (namespace, name) = e.target_ref.get().map(|r| (r.namespace.clone(), r.name.clone())).unwrap_or_default();
     (addresses, e.hostname.or_empty().into(), namespace, name)
 }
 
@@ -70,8 +69,7 @@ impl Run<'_> {
     pub async fn reconcile(&self, pods: &[Rev<Pod>], existing: Vec<Rev<EndpointSlice>>) -> Result<(), SyncError> {
         let mut errors = Vec::new();
         let families = self.address_types();
-        let (kept, wrong): (Vec<_>, Vec<_>) =
-            existing.into_iter().partition(|s| families.contains(&&*s.address_type));
+        let (kept, wrong): (Vec<_>, Vec<_>) = existing.into_iter().partition(|s| families.contains(&&*s.address_type));
         for family in families {
             let of_family = kept.iter().filter(|s| s.address_type == family).cloned().collect();
             if let Err(err) = self.reconcile_family(pods, of_family, family).await {
@@ -134,10 +132,7 @@ impl Run<'_> {
                     .log(&self.esc.ctx, "reconciler.go:213");
                 errors.push(SyncError::from(format!(
                     "skipping Pod {} for Service {}/{}: Node {} Not Found",
-                    pod.metadata.name,
-                    self.service.metadata.namespace,
-                    self.service.metadata.name,
-                    pod.spec.node_name
+                    pod.metadata.name, self.service.metadata.namespace, self.service.metadata.name, pod.spec.node_name
                 )));
                 continue;
             }
@@ -257,7 +252,9 @@ impl Run<'_> {
                     Ok(created) => self.esc.tracker.borrow_mut().update(&created),
                     Err(err) if err.has_cause("NamespaceTerminating") => return Ok(()),
                     Err(err) => {
-                        return Err(format!("failed to create EndpointSlice for Service {namespace}/{name}: {err}").into());
+                        return Err(
+                            format!("failed to create EndpointSlice for Service {namespace}/{name}: {err}").into()
+                        );
                     }
                 }
             }
@@ -316,7 +313,7 @@ impl Run<'_> {
         let mut slice = EndpointSlice::default();
         let service = &self.service.metadata;
         let prefix = format!("{}-", service.name);
-        let valid = api::names::is_dns_subdomain_prefix(&prefix);
+        let valid = api::names::dns1123_subdomain(&api::names::mask_trailing_dash(&prefix)).is_empty();
         slice.metadata.generate_name = if valid { prefix.into() } else { service.name.clone() };
         slice.metadata.namespace = service.namespace.clone();
         slice.metadata.owner_references = List::from(vec![utils::new_controller_ref::<Service>(service)]);
@@ -400,9 +397,8 @@ fn top_up(slice: &mut EndpointSlice, desired: &mut BTreeMap<EndpointKey, Endpoin
 
 /// Whether an existing slice is as good as the placeholder: nothing in it and the same labels.
 fn is_placeholder(slice: &EndpointSlice, placeholder: &EndpointSlice) -> bool {
-    let owners = |s: &EndpointSlice| -> BTreeSet<Str> {
-        s.metadata.owner_references.iter().map(|r| r.uid.clone()).collect()
-    };
+    let owners =
+        |s: &EndpointSlice| -> BTreeSet<Str> { s.metadata.owner_references.iter().map(|r| r.uid.clone()).collect() };
     slice.endpoints.is_empty()
         && slice.ports.is_empty()
         && slice.address_type == placeholder.address_type

@@ -47,7 +47,8 @@ impl Findings {
             )),
             "NamespaceContentRemaining" if !self.remaining.is_empty() => {
                 let items = self.remaining.iter();
-                let texts = items.map(|(k, n)| format!("{}.{} has {n} resource instances", k.plural, k.group)).collect();
+                let texts =
+                    items.map(|(k, n)| format!("{}.{} has {n} resource instances", k.plural, k.group)).collect();
                 Some(("SomeResourcesRemain", format!("Some resources are remaining: {}", list(texts))))
             }
             "NamespaceFinalizersRemaining" if !self.finalizers.is_empty() => {

@@ -1,7 +1,8 @@
 //! Deleting all that is in a namespace, pods first (`namespace/deletion/namespaced_resources_deleter.go`).
 
 use api::core_v1::{Namespace, Pod};
-use api::rest::{DeleteOptions, ListOptions};
+use api::meta_v1::DeleteOptions;
+use api::rest::ListOptions;
 use api::{KindInfo, List, Resource, Rev, Status, Time};
 use client::{Client, Key, klog};
 
@@ -84,7 +85,7 @@ impl Deleter<'_> {
             }
             let latest: Rev<Namespace> = self.client.get("", &namespace.metadata.name).await?;
             if latest.metadata.uid != namespace.metadata.uid {
-                return Err(Status::internal_error("namespace uid has changed across retries"));
+                return Err(Status::transport("namespace uid has changed across retries"));
             }
             namespace = latest;
         }
@@ -138,9 +139,8 @@ impl Deleter<'_> {
         }
         self.update_conditions(namespace, &findings).await;
         let result = aggregate(errors);
-        let mut line = klog::info("namespace controller - deleteAllContent")
-            .str("namespace", name)
-            .raw("estimate", estimate);
+        let mut line =
+            klog::info("namespace controller - deleteAllContent").str("namespace", name).raw("estimate", estimate);
         line = match &result {
             Ok(()) => line.raw("err", "null"),
             Err(err) => line.err(err),
@@ -181,7 +181,7 @@ impl Deleter<'_> {
             let since = self.ctx.unix_nanos().div_euclid(1_000_000_000).saturating_sub(deleted_at);
             left.estimate = if since >= grace { 0 } else { u64::try_from(grace).unwrap_or(0) };
         }
-        let options = DeleteOptions { propagation_policy: Some("Background".into()), ..Default::default() };
+        let options = DeleteOptions { propagation_policy: api::OStr::some("Background"), ..Default::default() };
         let result = if kind.has_verb("deletecollection") {
             self.client.delete_collection(kind, namespace, &options, &ListOptions::default()).await
         } else {

@@ -70,7 +70,9 @@ impl Reconcile<Key> for NamespaceController {
         let started = self.ctx.now();
         let name = &work.key.name;
         let result = if self.namespaces.by_key(&work.key).is_none() {
-            klog::info("Namespace has been deleted").str("namespace", name).log(&self.ctx, "namespace_controller.go:180");
+            klog::info("Namespace has been deleted")
+                .str("namespace", name)
+                .log(&self.ctx, "namespace_controller.go:180");
             Ok(())
         } else {
             let deleter = deleter::Deleter {

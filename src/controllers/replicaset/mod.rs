@@ -10,7 +10,7 @@ use std::time::Duration;
 use api::apps_v1::ReplicaSet;
 use api::core_v1::Pod;
 use api::meta_v1::OwnerReference;
-use api::selector::Selector;
+use api::selector::LabelSelector as Selector;
 use api::{Resource, Rev, Str};
 use client::{Client, Delta, EventRecorder, Key, Lister, Work, WorkQueue, klog};
 use futures_util::future::join_all;
@@ -182,7 +182,7 @@ impl ReplicaSetController {
         }
         let mut logged = false;
         for rs in self.replica_sets.in_namespace(&meta.namespace) {
-            let Ok(selector) = Selector::from_label_selector(rs.spec.selector.get()) else { continue };
+            let Ok(selector) = Selector::from_api(rs.spec.selector.get()) else { continue };
             if selector.is_empty() || !selector.matches(&meta.labels) {
                 continue;
             }
@@ -261,7 +261,7 @@ impl ReplicaSetController {
         };
         let client = self.client.caused_by(&work.causes);
         let needs_sync = self.expectations.satisfied(key);
-        let selector = match Selector::from_label_selector(rs.spec.selector.get()) {
+        let selector = match Selector::from_api(rs.spec.selector.get()) {
             Ok(selector) => selector,
             Err(err) => {
                 klog::unhandled(format!("error converting pod selector to selector for rs {key}: {err}"))
@@ -432,7 +432,7 @@ impl ReplicaSetController {
         let mut by_uid: BTreeMap<Str, Rev<Pod>> = BTreeMap::new();
         let mut pods = Vec::new();
         for set in &sets {
-            let Ok(selector) = Selector::from_label_selector(set.spec.selector.get()) else { continue };
+            let Ok(selector) = Selector::from_api(set.spec.selector.get()) else { continue };
             // A set's pods carry its own labels, so looking at those it controls and at orphans is enough.
             let mut own = self.pods.by_index(utils::POD_CONTROLLER_INDEX, &set.metadata.uid);
             own.extend(self.pods.by_index(utils::POD_CONTROLLER_INDEX, &set.metadata.namespace));

@@ -1,0 +1,40 @@
+//! All controllers: one row each.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::context::ControllerContext;
+
+/// Starts a controller and, for those that loop by the clock, never ends.
+pub type Start = fn(ControllerContext) -> Pin<Box<dyn Future<Output = ()>>>;
+
+/// One controller of kube-controller-manager.
+pub struct Descriptor {
+    /// Its name, as `--controllers` knows it.
+    pub name: &'static str,
+    /// Starts it.
+    pub start: Start,
+}
+
+macro_rules! controllers {
+    ($($name:literal => $start:path,)*) => {
+        /// The controllers in the order they start.
+        pub const CONTROLLERS: &[Descriptor] = &[$(Descriptor { name: $name, start: |cc| Box::pin($start(cc)) },)*];
+    };
+}
+
+controllers! {
+    "endpoints-controller" => crate::endpoint::start,
+    "endpointslice-controller" => crate::endpointslice::start,
+    "pod-garbage-collector-controller" => crate::podgc::start,
+    "namespace-controller" => crate::namespace::start,
+    "serviceaccount-controller" => crate::serviceaccounts::start,
+    "garbage-collector-controller" => crate::garbagecollector::start,
+    "deployment-controller" => crate::deployment::start,
+    "replicaset-controller" => crate::replicaset::start,
+    "ttl-controller" => crate::ttl::start,
+    "node-ipam-controller" => crate::nodeipam::start,
+    "node-lifecycle-controller" => crate::nodelifecycle::start,
+    "taint-eviction-controller" => crate::tainteviction::start,
+    "root-ca-certificate-publisher-controller" => crate::rootca::start,
+}
