@@ -126,8 +126,7 @@ impl Inner {
                 Status::invalid_kind(call.resource().kind, &service.metadata.name, &failures)
             };
             if !self.config.cidr().contains(parsed) {
-                let range = self.config.cidr();
-                return Err(failed(&format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is {range}")));
+                return Err(failed("the provided network does not match the current range"));
             }
             if !self.claim(call, &ip, service).await? {
                 return Err(failed("provided IP is already allocated"));

@@ -97,10 +97,14 @@ impl Call {
     }
 }
 
-/// Reads JSON; with the duplicate fields found.
+/// Reads JSON, or YAML where it isn't; with the duplicate fields found.
 pub fn parse(bytes: &[u8]) -> Result<(api::json::Value, Vec<String>), String> {
     let text = String::from_utf8_lossy(bytes);
     let mut duplicates = Vec::new();
+    if !text.trim_start().starts_with(['{', '[']) {
+        let value = api::yaml::parse(&text).map_err(|error| error.to_string())?;
+        return Ok((value, duplicates));
+    }
     let mut note = |path: &str| duplicates.push(format!("duplicate field {path:?}"));
     let value = api::json::Value::parse_with(&text, &mut note).map_err(|error| error.message)?;
     Ok((value, duplicates))

@@ -5,7 +5,7 @@ use api::{Object, Str, Time};
 
 use super::{Generation, Moment, SPEC, Strategy};
 
-pub static STRATEGIES: &[Strategy] = &[
+pub(super) static STRATEGIES: &[Strategy] = &[
     Strategy {
         resource: "pods",
         generation: SPEC,

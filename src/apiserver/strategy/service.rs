@@ -7,7 +7,7 @@ use super::{Generation, Moment, SPEC, Strategy};
 
 const NETWORKING: &str = "networking.k8s.io";
 
-pub static STRATEGIES: &[Strategy] = &[
+pub(super) static STRATEGIES: &[Strategy] = &[
     Strategy {
         resource: "services",
         key: "services/specs",
