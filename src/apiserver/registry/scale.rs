@@ -73,12 +73,19 @@ impl Call {
                 metadata.name, self.name
             )));
         }
+        let patch = match self.request.verb {
+            Verb::Patch(patch) => Some((patch, self.document(patch)?)),
+            _ => None,
+        };
         let mut make = |old: &AnyRev| -> Result<Box<dyn Object>, Status> {
             let current = of(&*old.body).ok_or_else(Status::not_found_path)?;
-            let wanted = match (&whole, self.request.verb) {
+            let wanted = match (&whole, &patch) {
                 (Some(scale), _) => scale.boxed(),
-                (None, Verb::Patch(patch)) => self.patched(patch, &current, old.revision, Scale::KIND)?,
-                (None, _) => current.boxed(),
+                (None, Some((patch, (document, duplicates)))) => {
+                    let current = AnyRev { revision: old.revision, body: Rc::new(current) };
+                    self.patched(*patch, document, duplicates, &current, Scale::KIND)?
+                }
+                (None, None) => current.boxed(),
             };
             let Some(scale) = wanted.downcast_ref::<Scale>() else { return Err(Status::internal("not a Scale")) };
             if scale.spec.replicas < 0 {

@@ -1,5 +1,6 @@
 //! The server in a small world: one etcd member, one server, and clients that speak its wire.
 
+mod patching;
 mod services;
 mod verbs;
 mod watching;
@@ -31,8 +32,6 @@ pub struct Client {
 
 /// The whole answer of a request.
 pub struct Answered {
-    pub code: u16,
-    pub warnings: Vec<Str>,
     pub answer: Answer,
 }
 
@@ -80,10 +79,10 @@ impl Client {
             if let ServerFrame::Response { stream: of, response } = self.conn.recv::<ServerFrame>().await.unwrap()
                 && of == stream
             {
-                let Response { code, warnings, answer, .. } = response;
+                let Response { code, answer, .. } = response;
                 return match answer {
                     Answer::Status(status) if code >= 400 => Err((*status).clone()),
-                    answer => Ok(Answered { code, warnings, answer }),
+                    answer => Ok(Answered { answer }),
                 };
             }
         }
@@ -221,11 +220,6 @@ pub fn with_server<F: Future<Output = ()> + 'static>(test: impl FnOnce(Ctx, Clie
     sim.run_while(limit, || !*done.borrow()).unwrap();
     assert!(*done.borrow(), "the test did not end");
     sim
-}
-
-/// The server's own state of a kind, as JSON.
-pub fn json(object: &AnyRev) -> String {
-    api::json::to_value(&*object.body, Some(object.revision)).to_json()
 }
 
 pub fn metadata(object: &AnyRev) -> &api::meta_v1::ObjectMeta {
