@@ -5,4 +5,7 @@ pub mod kubelet;
 mod node;
 pub mod runtime;
 
+#[cfg(test)]
+mod tests;
+
 pub use node::{Node, NodeBlueprint};
