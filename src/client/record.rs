@@ -1,6 +1,6 @@
 //! Events of the core/v1 kind, as all components but the scheduler write them (client-go `tools/record`).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
@@ -34,6 +34,8 @@ struct Inner {
     logger: &'static str,
     queue: RefCell<VecDeque<(Event, Causes)>>,
     queued: Notify,
+    /// The time of the last event: an event's name is its time, and no two have the same.
+    last: Cell<i64>,
 }
 
 impl EventRecorder {
@@ -47,6 +49,7 @@ impl EventRecorder {
             logger,
             queue: RefCell::default(),
             queued: Notify::new(),
+            last: Cell::new(0),
         });
         let writer = inner.clone();
         ctx.spawn("events", async move { write_all(writer).await });
@@ -62,7 +65,8 @@ impl EventRecorder {
     /// [`event`](Self::event), with the revisions that led to it.
     pub fn event_caused(&self, about: &ObjectReference, type_: &str, reason: &str, message: &str, causes: Causes) {
         let inner = &self.inner;
-        let nanos = inner.ctx.unix_nanos();
+        let nanos = inner.ctx.unix_nanos().max(inner.last.get().saturating_add(1));
+        inner.last.set(nanos);
         let event = make_event(about, &inner.source, type_, reason, message, nanos);
         let mut line = klog::info("Event occurred");
         if !inner.logger.is_empty() {
