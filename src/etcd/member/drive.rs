@@ -151,7 +151,7 @@ impl<V: Value> Member<V> {
     }
     pub(super) fn absorb_due(&self) -> bool {
         let written = self.0.wal.borrow().as_ref().map_or(0, |w| w.db.borrow().applied.0);
-        let (count, bytes) = (self.0.config.snapshot_count, 16 << 20);
+        let (count, bytes) = (self.0.config.snapshot_count, 8 << 20);
         self.with(|s| s.store.applied.0.saturating_sub(written) >= count || s.raft.log_bytes() > bytes)
     }
     async fn absorb_all(&self) -> Result<(), DiskError> {
@@ -192,7 +192,7 @@ impl<V: Value> Member<V> {
             s.raft.set_snapshot(crate::raft::Snapshot { index, term, voters, data: None });
             // A member alone has nobody who lags.
             let keep = if s.raft.is_singleton() { 0 } else { catch_up };
-            s.raft.compact_keeping(index, keep, 8 << 20);
+            s.raft.compact_keeping(index, keep, 4 << 20);
         });
         let text = format!("saved snapshot to disk: snapshot-index {index}");
         self.log(Severity::Info, "etcdserver/server.go:2120", text);

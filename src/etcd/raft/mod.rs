@@ -7,6 +7,8 @@
 //!
 //! It never reads a clock and draws its randomised election timeouts from the generator it is given.
 
+#[cfg(test)]
+mod chaos_tests;
 mod core;
 mod describe;
 mod lead;
