@@ -249,7 +249,7 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
         Verb::List => {
             let mut list = call.list(&list_options(request)).await?;
             for item in &mut list.items {
-                *item = call.outgoing(item.clone());
+                *item = call.outgoing(call.shown(item.clone()));
             }
             Ok(Some((200, shape(call, Answer::List(list)))))
         }
@@ -285,7 +285,7 @@ async fn object_verb(call: &Rc<Call>) -> Outcome {
         }
         _ => return Err(Status::method_not_supported((call.kind.group, call.kind.plural), call.request.verb.name())),
     };
-    Ok(Some((code, shape(call, Answer::Object(call.outgoing(object))))))
+    Ok(Some((code, shape(call, Answer::Object(call.outgoing(call.shown(object)))))))
 }
 
 fn env(call: &Call) -> table::Env {

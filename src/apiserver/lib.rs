@@ -60,6 +60,7 @@ pub struct Inner {
     pub(crate) rbac: RefCell<authz::rbac::Rbac>,
     /// roles, rolebindings, clusterroles, clusterrolebindings.
     pub(crate) rbac_resources: [usize; 4],
+    pub(crate) writers: registry::Writers,
     pub(crate) alloc: RefCell<alloc::Allocator>,
     pub(crate) draw: RefCell<sim::Rng>,
     uids: RefCell<sim::Rng>,
@@ -98,6 +99,7 @@ impl Inner {
             uids: RefCell::new(ctx.rng("uid")),
             names: RefCell::new(ctx.rng("generateName")),
             rbac: RefCell::default(),
+            writers: registry::Writers::default(),
             alloc: RefCell::default(),
             audit: audit::Audit::default(),
             causes: causes::Causes::default(),

@@ -108,6 +108,9 @@ impl Call {
         self.reach(Stage::Validated);
         admission::validate(attributes, Some(&*object), None)?;
         self.reach(Stage::Admitted);
+        if self.tracks() && !self.applies() {
+            self.track(&mut *object, None);
+        }
         let key = resource.key(&namespace, &name);
         let body: Rc<dyn Object> = Rc::from(object);
         if self.write.dry_run {
@@ -119,6 +122,7 @@ impl Call {
         match self.server.storage.put(&key, 0, body.clone(), resource.strategy.ttl).await.map_err(errors::store)? {
             Write::Done(revision) => {
                 self.wrote(revision, &name, &namespace);
+                self.written(None, &body);
                 Ok(AnyRev { revision, body })
             }
             Write::Conflict(_) => Err(Status::already_exists(resource.kind, &name)),

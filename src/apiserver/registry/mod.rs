@@ -7,6 +7,7 @@ mod create;
 mod delete;
 mod get;
 mod list;
+mod managed;
 mod patch;
 mod scale;
 mod subresource;
@@ -16,6 +17,7 @@ pub mod watch;
 pub use create::generated;
 pub use delete::remove;
 pub use list::cached;
+pub use managed::Writers;
 pub use update::Face;
 
 use std::cell::RefCell;
@@ -244,6 +246,11 @@ pub async fn guaranteed_update(
                 crate::storage::Write::Done(revision) => {
                     let (namespace, name) = (Str::from(namespace), Str::from(name));
                     call.wrote(revision, &name, &namespace);
+                    if deleted {
+                        server.writers.forget(resource.index, &resource.short_key(&namespace, &name));
+                    } else {
+                        call.written(Some(&state.body), &body);
+                    }
                     return Ok(Updated { object: AnyRev { revision, body }, deleted });
                 }
                 crate::storage::Write::Conflict(now) => {

@@ -1,8 +1,10 @@
 //! patch: JSON, merge, strategic merge, and server-side apply (endpoints/handlers/patch.go).
 
+use std::rc::Rc;
+
 use api::field::{self, ErrorList, Path};
 use api::json::Value;
-use api::rest::{Body, FieldValidation, PatchType};
+use api::rest::{Body, FieldValidation, PatchType, Verb};
 use api::{AnyRev, KindInfo, Object, Status};
 
 use super::{Call, Face};
@@ -16,11 +18,7 @@ impl Call {
     /// Changes the request's object by its patch; whether it was created by that (apply).
     pub async fn patch(&self, patch: PatchType) -> Result<(AnyRev, bool), Status> {
         if patch == PatchType::Apply {
-            return Err(Status::unsupported_media_type(&[
-                "application/json-patch+json",
-                "application/merge-patch+json",
-                "application/strategic-merge-patch+json",
-            ]));
+            return self.apply().await;
         }
         let (document, duplicates) = self.document(patch)?;
         let versioned = document.at(&["metadata", "resourceVersion"]).is_some();
@@ -39,6 +37,70 @@ impl Call {
             match self.update_with(&mut make, true).await {
                 // A patch that names a version fails with it; another is tried on the newer state.
                 Err(status) if status.is_conflict() && tries < TRIES && !versioned => tries += 1,
+                other => return other.map(|object| (object, false)),
+            }
+        }
+    }
+
+    /// Whether the request is a server-side apply.
+    pub(super) fn applies(&self) -> bool {
+        self.request.verb == Verb::Patch(PatchType::Apply)
+    }
+
+    /// Server-side apply: the configuration's fields become the manager's.
+    async fn apply(&self) -> Result<(AnyRev, bool), Status> {
+        if self.write.field_manager.is_empty() {
+            let path = Path::new("fieldManager");
+            let failures = field::required(&path, "is required for apply patch").into();
+            return Err(Status::invalid(("meta.k8s.io", "PatchOptions"), "", &failures));
+        }
+        let Body::Bytes(bytes) = &self.request.body else {
+            return Err(Status::bad_request("error decoding patch: unexpected end of JSON input"));
+        };
+        let decoding = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
+        let (config, duplicates) = super::body::parse(bytes).map_err(decoding)?;
+        if !duplicates.is_empty() {
+            let text = format!("error strict decoding patch: {}", duplicates.join(", "));
+            match self.write.field_validation {
+                FieldValidation::Strict => return Err(Status::bad_request(text)),
+                FieldValidation::Warn => duplicates.into_iter().for_each(|text| self.warn(text)),
+                FieldValidation::Ignore => {}
+            }
+        }
+        let manager = self.manager();
+        let reset = api::apply::reset_fields(&self.subresource);
+        let force = self.write.force;
+        let applied = |live: &dyn Object| -> Result<Box<dyn Object>, Status> {
+            let request = self.apply_request(&manager, &reset);
+            let applied = api::apply::apply(live, &config, &request, force).map_err(Status::from)?;
+            let mut new = super::convert::incoming(applied);
+            api::defaults::apply(&mut *new);
+            Ok(new)
+        };
+        let mut make = |old: &AnyRev| -> Result<Box<dyn Object>, Status> {
+            let live = self.live(&*old.body);
+            let current = super::convert::outgoing(self.kind, AnyRev { revision: old.revision, body: Rc::from(live) });
+            applied(&*current.body)
+        };
+        let mut tries = 0;
+        loop {
+            match self.update_with(&mut make, true).await {
+                Err(status) if status.is_not_found() && self.subresource.is_empty() => {
+                    self.server.authorize_as(self, "create")?;
+                    let object = applied(&*self.kind.new_object())?;
+                    if object.metadata().is_some_and(|metadata| metadata.name != self.name) {
+                        return Err(Status::bad_request(format!(
+                            "the name of the object ({}) does not match the name on the URL ({})",
+                            object.metadata().map_or("", |m| &m.name),
+                            self.name
+                        )));
+                    }
+                    match self.create_object(object).await {
+                        Err(status) if status.is_already_exists() && tries < TRIES => tries += 1,
+                        other => return other.map(|object| (object, true)),
+                    }
+                }
+                Err(status) if status.is_conflict() && tries < TRIES && status.details().get().is_none_or(|d| d.causes.is_empty()) => tries += 1,
                 other => return other.map(|object| (object, false)),
             }
         }

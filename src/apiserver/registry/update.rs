@@ -123,6 +123,11 @@ impl Call {
         if self.entry.stage() < Stage::Admitted {
             self.reach(Stage::Admitted);
         }
+        if self.applies() {
+            super::managed::keep_times(&mut *new, &*old.body);
+        } else if self.tracks() {
+            self.track(&mut *new, Some(&*old.body));
+        }
         if ends(&*new, &*old.body) {
             return Ok(Change::Delete(new));
         }

@@ -1,5 +1,6 @@
 //! The server in a small world: one etcd member, one server, and clients that speak its wire.
 
+mod applying;
 mod patching;
 mod services;
 mod verbs;
@@ -27,6 +28,7 @@ pub struct Client {
     conn: Conn,
     stream: RefCell<u64>,
     pub credential: Credential,
+    pub agent: Str,
     pub write: RefCell<WriteOptions>,
 }
 
@@ -45,7 +47,7 @@ impl Client {
         let addr = Addr { ip: ETCD, port: 6443 };
         loop {
             if let Ok(conn) = ctx.connect(addr).await {
-                return Client { conn, stream: RefCell::new(0), credential, write: RefCell::default() };
+                return Client { conn, stream: RefCell::new(0), credential, agent: "test/v1".into(), write: RefCell::default() };
             }
             ctx.sleep(sim::Duration::from_millis(50)).await;
         }
@@ -68,7 +70,7 @@ impl Client {
             accept: Default::default(),
             credential: self.credential.clone(),
             impersonate: None,
-            user_agent: "test/v1".into(),
+            user_agent: self.agent.clone(),
             causes: Rc::from([]),
         }
     }

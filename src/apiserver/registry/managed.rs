@@ -1,0 +1,247 @@
+//! Managed fields: who wrote what.
+//!
+//! Writes in bytes, of people and their tools, are worked out at once and kept in the object. Writes of typed objects,
+//! of the cluster's own components, only leave a note here, from which they are worked out when somebody outside looks
+//! or applies. A server that restarts has forgotten its notes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use api::apply;
+use api::meta_v1::ManagedFieldsEntry;
+use api::rest::Body;
+use api::{AnyRev, List, Object, Str, Time};
+
+use super::Call;
+
+/// Bound of the objects with notes; those with the first keys are forgotten beyond it.
+const OBJECTS: usize = 65_536;
+/// Bound of the notes of one object; beyond it they are worked out and begun anew.
+const NOTES: usize = 8;
+
+/// One or more writes in a row by the same writer.
+#[derive(Clone)]
+struct Note {
+    manager: Str,
+    subresource: Str,
+    api_version: &'static str,
+    time: Time,
+    before: Option<Rc<dyn Object>>,
+    after: Rc<dyn Object>,
+}
+
+#[derive(Clone, Default)]
+struct Log {
+    uid: Str,
+    /// What was worked out already, where it isn't in the object.
+    folded: Option<List<ManagedFieldsEntry>>,
+    notes: Vec<Note>,
+}
+
+/// The notes of all objects, by resource and key.
+#[derive(Default)]
+pub struct Writers {
+    logs: RefCell<BTreeMap<(usize, Rc<str>), Log>>,
+}
+
+fn uid(object: &dyn Object) -> Str {
+    object.metadata().map_or(Str::default(), |metadata| metadata.uid.clone())
+}
+
+fn with_fields(object: &dyn Object, fields: Option<&List<ManagedFieldsEntry>>) -> Box<dyn Object> {
+    let mut copy = object.boxed();
+    if let (Some(fields), Some(metadata)) = (fields, copy.metadata_mut()) {
+        metadata.managed_fields = fields.clone();
+    }
+    copy
+}
+
+impl Log {
+    /// Works the notes out.
+    fn fold(&self) -> Option<List<ManagedFieldsEntry>> {
+        let mut fields = self.folded.clone();
+        for note in &self.notes {
+            let before = match &note.before {
+                Some(before) => with_fields(&**before, fields.as_ref()),
+                None => note.after.desc().new_object(),
+            };
+            let mut after = with_fields(&*note.after, fields.as_ref());
+            let reset = apply::reset_fields(&note.subresource);
+            let request = apply::Request {
+                manager: &note.manager,
+                subresource: &note.subresource,
+                api_version: note.api_version,
+                now: note.time,
+                reset: &reset,
+            };
+            apply::update(&*before, &mut *after, &request);
+            fields = after.metadata().map(|metadata| metadata.managed_fields.clone());
+        }
+        fields
+    }
+}
+
+impl Writers {
+    /// Notes a write of a typed object.
+    pub fn note(&self, call: &Call, key: &str, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) {
+        let mut logs = self.logs.borrow_mut();
+        while logs.len() >= OBJECTS {
+            logs.pop_first();
+        }
+        let log = logs.entry((call.resource, Rc::from(key))).or_default();
+        let uid = uid(&**after);
+        if log.uid != uid {
+            *log = Log { uid, ..Log::default() };
+        }
+        let (manager, time) = (call.manager(), call.moment().time());
+        if let Some(last) = log.notes.last_mut()
+            && last.manager == manager
+            && last.subresource == call.subresource
+        {
+            last.after = after.clone();
+            last.time = time;
+            return;
+        }
+        if log.notes.len() >= NOTES {
+            log.folded = log.fold();
+            log.notes.clear();
+        }
+        log.notes.push(Note {
+            manager,
+            subresource: call.subresource.clone(),
+            api_version: call.kind.api_version,
+            time,
+            before: before.cloned(),
+            after: after.clone(),
+        });
+    }
+
+    /// An object's managed fields, where they are not those in it.
+    fn of(&self, resource: usize, key: &str, object: &dyn Object) -> Option<List<ManagedFieldsEntry>> {
+        let logs = self.logs.borrow();
+        let log = logs.get(&(resource, Rc::from(key)))?;
+        if log.uid != uid(object) {
+            return None;
+        }
+        log.fold()
+    }
+
+    /// Forgets an object, which is gone or has everything in it.
+    pub fn forget(&self, resource: usize, key: &str) {
+        self.logs.borrow_mut().remove(&(resource, Rc::from(key)));
+    }
+}
+
+/// An apply that changes nothing but times changes nothing.
+pub(super) fn keep_times(new: &mut dyn Object, old: &dyn Object) {
+    let Some(before) = old.metadata().map(|metadata| metadata.managed_fields.clone()) else { return };
+    let Some(metadata) = new.metadata_mut() else { return };
+    let alike = |a: &ManagedFieldsEntry, b: &ManagedFieldsEntry| {
+        let mut timed = b.clone();
+        timed.time = a.time;
+        *a == timed
+    };
+    let fields = &metadata.managed_fields;
+    let same = fields.len() == before.len() && fields.iter().zip(before.iter()).all(|(a, b)| alike(a, b));
+    if !same {
+        return;
+    }
+    let after = std::mem::replace(&mut metadata.managed_fields, before);
+    if !new.equal(old)
+        && let Some(metadata) = new.metadata_mut()
+    {
+        metadata.managed_fields = after;
+    }
+}
+
+impl Call {
+    /// Whether this write is worked out at once.
+    pub(super) fn tracks(&self) -> bool {
+        matches!(self.request.body, Body::Bytes(_))
+    }
+
+    fn key_of(&self, object: &dyn Object) -> String {
+        object.metadata().map_or(String::new(), |m| self.resource().short_key(&m.namespace, &m.name))
+    }
+
+    /// A stored object with all its managed fields.
+    pub(super) fn live(&self, object: &dyn Object) -> Box<dyn Object> {
+        let fields = self.server.writers.of(self.resource, &self.key_of(object), object);
+        with_fields(object, fields.as_ref())
+    }
+
+    /// An object as programs outside of the cluster see it. Components never look at managed fields, and get objects
+    /// as they are stored.
+    pub fn shown(&self, object: AnyRev) -> AnyRev {
+        if &*crate::agent(&self.request.user_agent) != "kubectl" {
+            return object;
+        }
+        match self.server.writers.of(self.resource, &self.key_of(&*object.body), &*object.body) {
+            Some(fields) => {
+                let body = Rc::from(with_fields(&*object.body, Some(&fields)));
+                AnyRev { revision: object.revision, body }
+            }
+            None => object,
+        }
+    }
+
+    /// Sets the managed fields of an object that is about to be written. `old` is what is stored.
+    pub(super) fn track(&self, new: &mut dyn Object, old: Option<&dyn Object>) {
+        let Some(old) = old else {
+            let zero = new.desc().new_object();
+            return self.track_from(&*zero, new);
+        };
+        // What changes nothing else doesn't change the times.
+        let kept = old.metadata().map(|metadata| metadata.managed_fields.clone()).unwrap_or_default();
+        if let Some(metadata) = new.metadata_mut() {
+            let asked = std::mem::replace(&mut metadata.managed_fields, kept);
+            if new.equal(old) {
+                return;
+            }
+            if let Some(metadata) = new.metadata_mut() {
+                metadata.managed_fields = asked;
+            }
+        }
+        let live = self.live(old);
+        // A writer that read the object saw the fields in it; the notes come on top of those.
+        let unchanged = |new: &dyn Object| {
+            let (Some(new), Some(old)) = (new.metadata(), old.metadata()) else { return true };
+            new.managed_fields.is_nil() || new.managed_fields == old.managed_fields
+        };
+        if unchanged(new)
+            && let (Some(metadata), Some(live)) = (new.metadata_mut(), live.metadata())
+        {
+            metadata.managed_fields = live.managed_fields.clone();
+        }
+        self.track_from(&*live, new);
+    }
+
+    fn track_from(&self, live: &dyn Object, new: &mut dyn Object) {
+        let reset = apply::reset_fields(&self.subresource);
+        apply::update(live, new, &self.apply_request(&self.manager(), &reset));
+    }
+
+    /// Who writes, for the tracking of fields.
+    pub(super) fn apply_request<'a>(&'a self, manager: &'a str, reset: &'a apply::Set) -> apply::Request<'a> {
+        apply::Request {
+            manager,
+            subresource: &self.subresource,
+            api_version: self.kind.api_version,
+            now: self.moment().time(),
+            reset,
+        }
+    }
+
+    /// After a write: notes it, or forgets the notes that are in the object now.
+    pub(super) fn written(&self, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) {
+        let key = self.key_of(&**after);
+        // Events and leases are many, and nobody applies them.
+        let kind = self.resource().kind;
+        if self.tracks() {
+            self.server.writers.forget(self.resource, &key);
+        } else if !matches!(kind.kind, "Event" | "Lease") {
+            self.server.writers.note(self, &key, before, after);
+        }
+    }
+}
