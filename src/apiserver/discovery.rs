@@ -51,17 +51,11 @@ pub(crate) fn path(server: &Inner, request: &Request) -> Result<Answer, Status> 
     if request.verb != Verb::Get {
         return Err(Status::not_found_path());
     }
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match &parts[..] {
-        ["version"] => Ok(json(version())),
-        ["healthz" | "livez", ..] => Ok(Answer::Text("ok".into())),
-        ["readyz", ..] => {
-            if server.ready.get() {
-                Ok(Answer::Text("ok".into()))
-            } else {
-                Err(Status::internal("[+]ping ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\nreadyz check failed"))
-            }
-        }
+        ["version"] => Ok(Answer::Json(Rc::from(VERSION.as_bytes()))),
+        [name @ ("healthz" | "livez" | "readyz"), ..] => health(server, name, query.contains("verbose")),
         ["api"] => Ok(json(object([
             ("kind", text("APIVersions")),
             ("versions", texts(&["v1"])),
@@ -93,23 +87,50 @@ pub(crate) fn path(server: &Inner, request: &Request) -> Result<Answer, Status> 
     }
 }
 
-/// What `kubectl version` shows of the server.
-fn version() -> Value {
-    object([
-        ("buildDate", text("2026-11-12T03:27:37Z")),
-        ("compiler", text("gc")),
-        ("emulationMajor", text("1")),
-        ("emulationMinor", text("37")),
-        ("gitCommit", text("0000000000000000000000000000000000000000")),
-        ("gitTreeState", text("clean")),
-        ("gitVersion", text("v1.37.2")),
-        ("goVersion", text("go1.26.8")),
-        ("major", text("1")),
-        ("minCompatibilityMajor", text("1")),
-        ("minCompatibilityMinor", text("36")),
-        ("minor", text("37")),
-        ("platform", text("linux/amd64")),
-    ])
+/// What `kubectl version` shows of the server, in Go's order of fields.
+const VERSION: &str = r#"{
+  "major": "1",
+  "minor": "37",
+  "emulationMajor": "1",
+  "emulationMinor": "37",
+  "minCompatibilityMajor": "1",
+  "minCompatibilityMinor": "36",
+  "gitVersion": "v1.37.2",
+  "gitCommit": "0000000000000000000000000000000000000000",
+  "gitTreeState": "clean",
+  "buildDate": "2026-01-01T00:00:00Z",
+  "goVersion": "go1.26.8",
+  "compiler": "gc",
+  "platform": "linux/amd64"
+}"#;
+
+/// The post-start hooks whose end `/readyz` waits for.
+const HOOKS: [&str; 5] = [
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+];
+
+/// `/healthz`, `/livez`, `/readyz`: `ok`, or every check with `?verbose`.
+fn health(server: &Inner, name: &str, verbose: bool) -> Result<Answer, Status> {
+    let started = server.ready.get();
+    let mut text = String::from("[+]ping ok\n[+]log ok\n[+]etcd ok\n");
+    for hook in HOOKS {
+        let state = if started { "[+]" } else { "[-]" };
+        let end = if started { "ok" } else { "failed: reason withheld" };
+        text.push_str(&format!("{state}poststarthook/{hook} {end}\n"));
+    }
+    if !started && name != "livez" {
+        text.push_str(&format!("{name} check failed"));
+        return Err(Status::internal(&text).with_message(text));
+    }
+    if !verbose {
+        return Ok(Answer::Text("ok".into()));
+    }
+    text.push_str(&format!("{name} check passed\n"));
+    Ok(Answer::Text(Str::from(text)))
 }
 
 fn group((name, versions): &(&'static str, Vec<&'static str>)) -> Value {
