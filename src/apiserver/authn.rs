@@ -21,9 +21,7 @@ pub fn authenticate(server: &Inner, credential: &Credential) -> Result<Rc<User>,
         })),
         Credential::Certificate { user, groups } => {
             let mut groups = groups.clone();
-            if !groups.iter().any(|group| &**group == AUTHENTICATED) {
-                groups.push(AUTHENTICATED.into());
-            }
+            groups.push(AUTHENTICATED.into());
             Ok(Rc::new(User { name: user.clone(), groups, ..User::default() }))
         }
         Credential::Token(token) => match of_token(server, token, &[]) {

@@ -8,13 +8,7 @@ use crate::storage::StoreError;
 pub fn store(error: StoreError) -> Status {
     match error {
         StoreError::Compacted(_) => Status::expired(error.to_string()),
-        // An error that is no Status of its own is passed on as it is.
-        _ => Status::from_object(api::meta_v1::Status {
-            status: "Failure".into(),
-            code: 500,
-            message: error.to_string().into(),
-            ..Default::default()
-        }),
+        _ => Status::internal(error),
     }
 }
 

@@ -21,8 +21,5 @@ pub mod tainteviction;
 pub mod ttl;
 pub mod worker;
 
-#[cfg(test)]
-mod tests;
-
 pub use manager::{ControllerManager, ManagerConfig};
 pub use observed::{LastRun, Observed, QueueState};

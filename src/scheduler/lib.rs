@@ -1,1 +1,24 @@
 //! kube-scheduler: framework, queues, plugins, preemption.
+//!
+//! Pods without a node wait in the [`queue`]; one at a time they go through the [`cycle`]: the plugins of
+//! [`plugins::ALL`] filter and score the nodes of the [`cache`], and the winner is bound through the API server. What
+//! every plugin said of every node is kept as a [`verdict::Attempt`] for observers.
+
+pub mod cache;
+mod cycle;
+mod events;
+pub mod framework;
+mod handlers;
+mod message;
+pub mod node_info;
+pub mod plugins;
+mod preemption;
+pub mod queue;
+pub mod resources;
+mod server;
+pub mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use server::{Config, Scheduler};

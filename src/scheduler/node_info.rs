@@ -1,0 +1,205 @@
+//! What the scheduler knows of a pod and of a node (`framework.PodInfo`, `framework.NodeInfo`).
+
+use crate::resources::{Resources, pod_requests};
+use api::core_v1::{Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm};
+use api::selector::LabelSelector;
+use api::{Rev, Str};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A port on a node that a pod takes: address, protocol, number.
+pub type HostPort = (Str, Str, i32);
+
+/// A term of pod affinity, read once.
+#[derive(Clone)]
+pub struct Term {
+    /// The topology key.
+    pub key: Str,
+    /// The weight of a preferred term, 0 for a required one.
+    pub weight: i32,
+    /// Which pods; none for no pods.
+    pub selector: Option<LabelSelector>,
+    /// In which namespaces.
+    pub namespaces: Vec<Str>,
+    /// Namespaces by label; the empty selector takes all.
+    pub namespace_selector: Option<LabelSelector>,
+}
+
+impl Term {
+    fn new(pod: &Pod, term: &PodAffinityTerm, weight: i32) -> Self {
+        let namespaces = if term.namespaces.is_empty() && term.namespace_selector.is_none() {
+            vec![pod.metadata.namespace.clone()]
+        } else {
+            term.namespaces.to_vec()
+        };
+        // matchLabelKeys have become part of the selector when the pod was created. A selector that can't be read was
+        // refused then, too.
+        let read = |selector: &api::Ptr<api::meta_v1::LabelSelector>| {
+            selector.get().and_then(|s| LabelSelector::from_api(Some(s)).ok())
+        };
+        let (selector, namespace_selector) = (read(&term.label_selector), read(&term.namespace_selector));
+        Self { key: term.topology_key.clone(), weight, selector, namespaces, namespace_selector }
+    }
+    /// Whether a pod is one of those that the term is about.
+    pub fn matches(&self, pod: &Pod, namespace_labels: &dyn Fn(&str) -> api::Map<Str>) -> bool {
+        let here = self.namespaces.contains(&pod.metadata.namespace)
+            || self.namespace_selector.as_ref().is_some_and(|s| s.matches(&namespace_labels(&pod.metadata.namespace)));
+        here && self.selector.as_ref().is_some_and(|s| s.matches(&pod.metadata.labels))
+    }
+}
+
+/// The four lists of pod affinity terms.
+#[derive(Clone, Default)]
+pub struct Terms {
+    /// Required affinity.
+    pub affinity: Vec<Term>,
+    /// Required anti-affinity.
+    pub anti_affinity: Vec<Term>,
+    /// Preferred affinity.
+    pub preferred: Vec<Term>,
+    /// Preferred anti-affinity.
+    pub preferred_anti: Vec<Term>,
+}
+
+impl Terms {
+    fn of(pod: &Pod) -> Self {
+        let required = |list: &[PodAffinityTerm]| list.iter().map(|t| Term::new(pod, t, 0)).collect();
+        let preferred = |list: &[WeightedPodAffinityTerm]| {
+            list.iter().map(|t| Term::new(pod, &t.pod_affinity_term, t.weight)).collect()
+        };
+        let mut terms = Self::default();
+        let Some(affinity) = pod.spec.affinity.get() else { return terms };
+        if let Some(a) = affinity.pod_affinity.get() {
+            terms.affinity = required(&a.required_during_scheduling_ignored_during_execution);
+            terms.preferred = preferred(&a.preferred_during_scheduling_ignored_during_execution);
+        }
+        if let Some(a) = affinity.pod_anti_affinity.get() {
+            terms.anti_affinity = required(&a.required_during_scheduling_ignored_during_execution);
+            terms.preferred_anti = preferred(&a.preferred_during_scheduling_ignored_during_execution);
+        }
+        terms
+    }
+    fn any(&self) -> bool {
+        !(self.affinity.is_empty()
+            && self.anti_affinity.is_empty()
+            && self.preferred.is_empty()
+            && self.preferred_anti.is_empty())
+    }
+}
+
+/// A pod with what is worked out of it once.
+pub struct PodInfo {
+    /// The pod.
+    pub pod: Rev<Pod>,
+    /// What it asks for.
+    pub requests: Resources,
+    /// The same with the defaults of scoring.
+    pub scoring: Resources,
+    /// Ports it takes on its node.
+    pub ports: Vec<HostPort>,
+    /// Its pod affinity.
+    pub terms: Terms,
+    /// Whether it has any.
+    pub has_terms: bool,
+}
+
+impl PodInfo {
+    /// Reads a pod.
+    pub fn new(pod: Rev<Pod>) -> Rc<Self> {
+        let mut ports = Vec::new();
+        let sidecars = pod.spec.init_containers.iter().filter(|c| c.restart_policy.get() == Some("Always"));
+        for port in pod.spec.containers.iter().chain(sidecars).flat_map(|c| c.ports.iter()) {
+            if port.host_port > 0 {
+                let ip = if port.host_ip.is_empty() { "0.0.0.0".into() } else { port.host_ip.clone() };
+                let protocol = if port.protocol.is_empty() { "TCP".into() } else { port.protocol.clone() };
+                ports.push((ip, protocol, port.host_port));
+            }
+        }
+        let terms = Terms::of(&pod);
+        let has_terms = terms.any();
+        Rc::new(Self {
+            requests: pod_requests(&pod, false),
+            scoring: pod_requests(&pod, true),
+            ports,
+            has_terms,
+            terms,
+            pod,
+        })
+    }
+    /// `namespace/name`
+    pub fn key(&self) -> PodKey {
+        PodKey(self.pod.metadata.namespace.clone(), self.pod.metadata.name.clone())
+    }
+    /// Its priority.
+    pub fn priority(&self) -> i32 {
+        self.pod.spec.priority.unwrap_or(0)
+    }
+}
+
+/// Names a pod.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PodKey(pub Str, pub Str);
+
+impl std::fmt::Display for PodKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.0, self.1)
+    }
+}
+
+/// A node with the pods on it, assumed ones included.
+#[derive(Clone)]
+pub struct NodeInfo {
+    /// The node; none while only pods are known of it.
+    pub node: Rev<Node>,
+    /// Its pods.
+    pub pods: Vec<Rc<PodInfo>>,
+    /// The sum of their requests.
+    pub requested: Resources,
+    /// The sum of their requests with the defaults of scoring.
+    pub scoring: Resources,
+    /// What pods may use.
+    pub allocatable: Resources,
+    /// Images on it with their sizes in bytes.
+    pub images: Rc<BTreeMap<Str, i64>>,
+}
+
+impl NodeInfo {
+    /// A node without pods.
+    pub fn new(node: Rev<Node>) -> Self {
+        let mut info = Self {
+            node: node.clone(),
+            pods: Vec::new(),
+            requested: Resources::default(),
+            scoring: Resources::default(),
+            allocatable: Resources::default(),
+            images: Rc::default(),
+        };
+        info.set_node(node);
+        info
+    }
+    /// Takes over a new state of the node.
+    pub fn set_node(&mut self, node: Rev<Node>) {
+        self.allocatable = Resources::of(&node.status.allocatable);
+        let names = node.status.images.iter().flat_map(|i| i.names.iter().map(|n| (n.clone(), i.size_bytes)));
+        self.images = Rc::new(names.collect());
+        self.node = node;
+    }
+    /// Its name.
+    pub fn name(&self) -> &Str {
+        &self.node.metadata.name
+    }
+    /// Adds a pod.
+    pub fn add(&mut self, pod: Rc<PodInfo>) {
+        self.requested.add(&pod.requests, 1);
+        self.scoring.add(&pod.scoring, 1);
+        self.pods.push(pod);
+    }
+    /// Removes a pod.
+    pub fn remove(&mut self, key: &PodKey) -> Option<Rc<PodInfo>> {
+        let at = self.pods.iter().position(|p| p.pod.metadata.name == key.1 && p.pod.metadata.namespace == key.0)?;
+        let pod = self.pods.remove(at);
+        self.requested.add(&pod.requests, -1);
+        self.scoring.add(&pod.scoring, -1);
+        Some(pod)
+    }
+}

@@ -1,0 +1,38 @@
+//! The default plugins: one file each, and their table in the order in which they run
+//! (`pkg/scheduler/apis/config/v1/default_plugins.go`).
+
+pub mod default_preemption;
+pub mod image_locality;
+pub mod inter_pod_affinity;
+pub mod node_affinity;
+mod node_name;
+mod node_ports;
+mod node_resources_balanced_allocation;
+pub mod node_resources_fit;
+mod node_unschedulable;
+pub mod pod_topology_spread;
+mod scheduling_gates;
+pub mod taint_toleration;
+
+use crate::framework::Plugin;
+
+/// All plugins, in the order of the default profile.
+pub static ALL: [&Plugin; 12] = [
+    &scheduling_gates::PLUGIN,
+    &node_unschedulable::PLUGIN,
+    &node_name::PLUGIN,
+    &taint_toleration::PLUGIN,
+    &node_affinity::PLUGIN,
+    &node_ports::PLUGIN,
+    &node_resources_fit::PLUGIN,
+    &pod_topology_spread::PLUGIN,
+    &inter_pod_affinity::PLUGIN,
+    &default_preemption::PLUGIN,
+    &node_resources_balanced_allocation::PLUGIN,
+    &image_locality::PLUGIN,
+];
+
+/// The plugin of that name.
+pub fn named(name: &str) -> Option<&'static Plugin> {
+    ALL.iter().find(|p| p.name == name).copied()
+}

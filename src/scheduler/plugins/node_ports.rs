@@ -1,0 +1,26 @@
+//! NodePorts: ports of the node that pods on it have taken.
+
+use crate::framework::{Cycle, Plugin, PreFilter};
+use crate::node_info::{HostPort, NodeInfo};
+use crate::queue::{Change, Hint};
+use crate::verdict::Rejection;
+
+/// Its row in the table.
+pub static PLUGIN: Plugin = Plugin {
+    pre_filter: Some(|cycle| if cycle.pod.ports.is_empty() { PreFilter::Skip } else { PreFilter::Go }),
+    filter: Some(filter),
+    hints: &[Hint { change: Change::AssignedPodDeleted, helps: None }, Hint { change: Change::NodeAdded, helps: None }],
+    ..Plugin::named("NodePorts")
+};
+
+fn conflict(a: &HostPort, b: &HostPort) -> bool {
+    let any = |ip: &str| ip == "0.0.0.0" || ip.is_empty();
+    a.1 == b.1 && a.2 == b.2 && (a.0 == b.0 || any(&a.0) || any(&b.0))
+}
+
+fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
+    let taken = node.pods.iter().flat_map(|p| p.ports.iter().map(move |port| (p, port)));
+    let (owner, port) = { taken }.find(|(_, port)| cycle.pod.ports.iter().any(|wanted| conflict(wanted, port)))?;
+    let numbers = format!("{} {} is taken by {}", port.1, port.2, owner.key());
+    Some(Rejection::unschedulable("node(s) didn't have free ports for the requested pod ports").with(numbers))
+}

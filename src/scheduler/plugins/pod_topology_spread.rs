@@ -1,0 +1,229 @@
+//! PodTopologySpread: keeps matching pods even over zones, hosts or any other domain.
+
+use super::node_affinity;
+use super::taint_toleration::tolerates;
+use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
+use crate::node_info::NodeInfo;
+use crate::queue::{Change, Hint};
+use crate::verdict::Rejection;
+use api::Str;
+use api::core_v1::TopologySpreadConstraint;
+use api::selector::{LabelSelector, Operator, Requirement};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Its row in the table.
+pub static PLUGIN: Plugin = Plugin {
+    weight: 2,
+    pre_filter: Some(pre_filter),
+    filter: Some(filter),
+    pre_score: Some(pre_score),
+    score: Some(score),
+    normalize: Some(normalize),
+    hints: &[
+        Hint { change: Change::AssignedPodAdded, helps: None },
+        Hint { change: Change::AssignedPodDeleted, helps: None },
+        Hint { change: Change::AssignedPodLabels, helps: None },
+        Hint { change: Change::NodeAddedOrLabels, helps: None },
+        Hint { change: Change::NodeDeleted, helps: None },
+    ],
+    ..Plugin::named("PodTopologySpread")
+};
+
+const HOSTNAME: &str = "kubernetes.io/hostname";
+const ZONE: &str = "topology.kubernetes.io/zone";
+const UNEVEN: &str = "node(s) didn't match pod topology spread constraints";
+const NO_LABEL: &str = "node(s) didn't match pod topology spread constraints (missing required label)";
+
+struct Constraint {
+    max_skew: i64,
+    key: Str,
+    selector: LabelSelector,
+    min_domains: usize,
+    honor_affinity: bool,
+    honor_taints: bool,
+}
+
+/// Of the filter: constraints with the matching pods of each domain.
+#[derive(Default)]
+pub struct State {
+    constraints: Vec<Constraint>,
+    counts: Vec<BTreeMap<Str, i64>>,
+}
+
+/// Of the score.
+#[derive(Default)]
+pub struct ScoreState {
+    constraints: Vec<Constraint>,
+    counts: Vec<BTreeMap<Str, i64>>,
+    weights: Vec<f64>,
+    ignored: BTreeSet<Str>,
+}
+
+fn constraints(cycle: &Cycle<'_>, action: &str) -> Vec<Constraint> {
+    let pod = &cycle.pod.pod;
+    let read = |c: &TopologySpreadConstraint| {
+        let mut requirements = LabelSelector::from_ptr(&c.label_selector).ok()?.requirements().to_vec();
+        for key in c.match_label_keys.iter() {
+            if let Some(value) = pod.metadata.labels.get(key) {
+                requirements.push(Requirement::new(key.clone(), Operator::In, vec![value.clone()]).ok()?);
+            }
+        }
+        Some(Constraint {
+            max_skew: i64::from(c.max_skew),
+            key: c.topology_key.clone(),
+            selector: LabelSelector::new(requirements),
+            min_domains: c.min_domains.and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
+            honor_affinity: c.node_affinity_policy.get() != Some("Ignore"),
+            honor_taints: c.node_taints_policy.get() == Some("Honor"),
+        })
+    };
+    let own = pod.spec.topology_spread_constraints.iter().filter(|c| c.when_unsatisfiable == *action);
+    own.filter_map(read).collect()
+}
+
+/// The system's defaults: hosts with a skew of 3, zones with 5, both only preferred.
+fn default_constraints(cycle: &Cycle<'_>) -> Vec<Constraint> {
+    let Some(selector) = cycle.default_selector.clone().filter(|s| !s.is_empty()) else { return Vec::new() };
+    let make = |(key, max_skew): (&str, i64)| Constraint {
+        max_skew,
+        key: key.into(),
+        selector: selector.clone(),
+        min_domains: 1,
+        honor_affinity: true,
+        honor_taints: false,
+    };
+    [(HOSTNAME, 3), (ZONE, 5)].map(make).into()
+}
+
+impl Constraint {
+    fn includes(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> bool {
+        if self.honor_affinity && !node_affinity::matches(cycle.pod, node) {
+            return false;
+        }
+        let hard = |t: &&api::core_v1::Taint| t.effect == *"NoSchedule" || t.effect == *"NoExecute";
+        let tolerations = &cycle.pod.pod.spec.tolerations;
+        !self.honor_taints
+            || node.node.spec.taints.iter().filter(hard).all(|taint| tolerations.iter().any(|t| tolerates(t, taint)))
+    }
+    fn count(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
+        if self.selector.is_empty() {
+            return 0;
+        }
+        let namespace = &cycle.pod.pod.metadata.namespace;
+        let counts = node.pods.iter().filter(|p| {
+            let meta = &p.pod.metadata;
+            meta.deletion_timestamp.is_zero() && meta.namespace == *namespace && self.selector.matches(&meta.labels)
+        });
+        i64::try_from(counts.count()).unwrap_or(i64::MAX)
+    }
+}
+
+fn has_all(node: &NodeInfo, constraints: &[Constraint]) -> bool {
+    constraints.iter().all(|c| node.node.metadata.labels.contains_key(&c.key))
+}
+
+fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
+    let constraints = constraints(cycle, "DoNotSchedule");
+    if constraints.is_empty() {
+        return PreFilter::Skip;
+    }
+    let mut counts = vec![BTreeMap::new(); constraints.len()];
+    for node in cycle.snapshot.nodes.iter().filter(|n| has_all(n, &constraints)) {
+        for (c, counts) in constraints.iter().zip(&mut counts) {
+            if c.includes(cycle, node)
+                && let Some(value) = node.node.metadata.labels.get(&c.key)
+            {
+                *counts.entry(value.clone()).or_insert(0) += c.count(cycle, node);
+            }
+        }
+    }
+    let _ = cycle.state.spread.set(State { constraints, counts });
+    PreFilter::Go
+}
+
+fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
+    let state = cycle.state.spread.get()?;
+    for (c, counts) in state.constraints.iter().zip(&state.counts) {
+        let Some(value) = node.node.metadata.labels.get(&c.key) else {
+            return Some(Rejection::unresolvable(NO_LABEL).with(format!("no label {}", c.key)));
+        };
+        let least = if counts.len() < c.min_domains { 0 } else { counts.values().copied().min().unwrap_or(0) };
+        let own = i64::from(c.selector.matches(&cycle.pod.pod.metadata.labels));
+        let here = counts.get(value).copied().unwrap_or(0);
+        let skew = here + own - least;
+        if skew > c.max_skew {
+            let numbers = format!("{here} in {value}, fewest {least}: skew {skew} > {}", c.max_skew);
+            return Some(Rejection::unschedulable(UNEVEN).with(numbers));
+        }
+    }
+    None
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of nodes")]
+fn pre_score(cycle: &Cycle<'_>, passed: &[&NodeInfo]) -> bool {
+    let own = !cycle.pod.pod.spec.topology_spread_constraints.is_empty();
+    let constraints = if own { constraints(cycle, "ScheduleAnyway") } else { default_constraints(cycle) };
+    if constraints.is_empty() {
+        return false;
+    }
+    let mut state = ScoreState { counts: vec![BTreeMap::new(); constraints.len()], ..ScoreState::default() };
+    for node in passed {
+        if own && !has_all(node, &constraints) {
+            state.ignored.insert(node.name().clone());
+            continue;
+        }
+        for (c, counts) in constraints.iter().zip(&mut state.counts).filter(|(c, _)| c.key != *HOSTNAME) {
+            // A node without the label is a domain of its own, named by the empty text.
+            let value = node.node.metadata.labels.get(&c.key).cloned().unwrap_or_default();
+            counts.entry(value).or_insert(0);
+        }
+    }
+    for (c, counts) in constraints.iter().zip(&state.counts) {
+        let domains = if c.key == *HOSTNAME { passed.len() - state.ignored.len() } else { counts.len() };
+        state.weights.push(libm::log((domains + 2) as f64));
+    }
+    for node in cycle.snapshot.nodes.iter().filter(|n| !own || has_all(n, &constraints)) {
+        for (c, counts) in constraints.iter().zip(&mut state.counts) {
+            let value = node.node.metadata.labels.get(&c.key).cloned().unwrap_or_default();
+            if c.includes(cycle, node)
+                && let Some(count) = counts.get_mut(&value)
+            {
+                *count += c.count(cycle, node);
+            }
+        }
+    }
+    state.constraints = constraints;
+    let _ = cycle.state.spread_score.set(state);
+    true
+}
+
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "numbers of pods")]
+fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
+    let Some(state) = cycle.state.spread_score.get() else { return 0 };
+    if state.ignored.contains(node.name()) {
+        return 0;
+    }
+    let mut score = 0.0;
+    for ((c, counts), weight) in state.constraints.iter().zip(&state.counts).zip(&state.weights) {
+        let Some(value) = node.node.metadata.labels.get(&c.key) else { continue };
+        let count = if c.key == *HOSTNAME { c.count(cycle, node) } else { counts.get(value).copied().unwrap_or(0) };
+        score += count as f64 * weight + (c.max_skew - 1) as f64;
+    }
+    libm::round(score) as i64
+}
+
+fn normalize(cycle: &Cycle<'_>, scores: &mut [i64], nodes: &[&NodeInfo]) {
+    let Some(state) = cycle.state.spread_score.get() else { return };
+    let counted = |node: &NodeInfo| !state.ignored.contains(node.name());
+    let valid = || scores.iter().zip(nodes).filter(|(_, n)| counted(n)).map(|(s, _)| *s);
+    let (min, max) = (valid().min().unwrap_or(0), valid().max().unwrap_or(0).max(0));
+    for (score, node) in scores.iter_mut().zip(nodes) {
+        *score = if !counted(node) {
+            0
+        } else if max == 0 {
+            MAX_NODE_SCORE
+        } else {
+            MAX_NODE_SCORE * (max + min - *score) / max
+        };
+    }
+}

@@ -1,0 +1,19 @@
+//! SchedulingGates: keeps a pod out of the queue while it has gates.
+
+use crate::framework::Plugin;
+use crate::node_info::PodInfo;
+use crate::queue::{Change, Hint};
+use crate::verdict::Rejection;
+
+/// Its row in the table.
+pub static PLUGIN: Plugin = Plugin {
+    pre_enqueue: Some(pre_enqueue),
+    hints: &[Hint { change: Change::PodSchedulingGatesEliminated, helps: None }],
+    ..Plugin::named("SchedulingGates")
+};
+
+fn pre_enqueue(pod: &PodInfo) -> Option<Rejection> {
+    let gates: Vec<&str> = pod.pod.spec.scheduling_gates.iter().map(|g| &*g.name).collect();
+    (!gates.is_empty())
+        .then(|| Rejection::unresolvable("waiting for scheduling gates").with(format!("[{}]", gates.join(" "))))
+}

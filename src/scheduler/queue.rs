@@ -1,0 +1,297 @@
+//! Where pods without a node wait (`pkg/scheduler/backend/queue`): the active queue in order of priority, the back-off
+//! queue, and the unschedulable pods, which wait for a change of the cluster that may help them.
+
+use crate::node_info::{NodeInfo, PodInfo, PodKey};
+use crate::plugins;
+use sim::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// The first back-off of a pod, doubled at each try (`podInitialBackoffSeconds`).
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
+/// And the longest (`podMaxBackoffSeconds`).
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
+/// Unschedulable pods are tried again after this, whatever happens.
+pub const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(300);
+
+/// A change of the cluster, as far as plugins care.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A pod on a node is new.
+    AssignedPodAdded,
+    /// The labels of a pod on a node changed.
+    AssignedPodLabels,
+    /// A pod on a node is gone.
+    AssignedPodDeleted,
+    /// A pod asks for less than before.
+    PodScaledDown,
+    /// The waiting pod itself has new tolerations.
+    PodTolerations,
+    /// Or lost its last gate.
+    PodSchedulingGatesEliminated,
+    /// A node is new.
+    NodeAdded,
+    /// A node is new, or its labels changed.
+    NodeAddedOrLabels,
+    /// A node is new, or its taints or the rest of its spec changed.
+    NodeAddedOrTaintsOrSpec,
+    /// A node is new, or what pods may use of it changed.
+    NodeAddedOrAllocatable,
+    /// A node is gone.
+    NodeDeleted,
+}
+
+impl Change {
+    /// The event's name in log lines.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::AssignedPodAdded => "AssignedPodAdd",
+            Self::AssignedPodLabels => "AssignedPodUpdate",
+            Self::AssignedPodDeleted => "AssignedPodDelete",
+            Self::PodScaledDown => "PodRequestScaledDown",
+            Self::PodTolerations => "UnscheduledPodUpdate",
+            Self::PodSchedulingGatesEliminated => "PodSchedulingGatesEliminated",
+            Self::NodeAdded | Self::NodeDeleted => "NodeAdd",
+            Self::NodeAddedOrLabels => "NodeLabelChange",
+            Self::NodeAddedOrTaintsOrSpec => "NodeTaintChange",
+            Self::NodeAddedOrAllocatable => "NodeAllocatableChange",
+        }
+    }
+}
+
+/// Which change may help a pod that a plugin refused (`QueueingHintFn`).
+pub struct Hint {
+    /// The change.
+    pub change: Change,
+    /// Whether it helps this pod, given the node that changed; always if there is no such function.
+    pub helps: Option<fn(&PodInfo, &NodeInfo) -> bool>,
+}
+
+/// A pod that waits.
+#[derive(Clone)]
+pub struct Queued {
+    /// The pod.
+    pub info: Rc<PodInfo>,
+    /// When it came into the active queue.
+    pub since: Instant,
+    /// Tries so far.
+    pub attempts: u32,
+    /// The plugins that refused it last.
+    pub refused_by: BTreeSet<&'static str>,
+    /// Revisions that led here: the pod's own, and those of changes that helped it.
+    pub causes: client::Causes,
+}
+
+/// Highest priority first, then the one that waits longest.
+type Order = (std::cmp::Reverse<i32>, Instant, u64);
+
+struct Unschedulable {
+    pod: Queued,
+    since: Instant,
+    gated: bool,
+}
+
+/// What a change did to a pod.
+pub struct Moved {
+    /// The pod.
+    pub key: PodKey,
+    /// `Active` or `Backoff`.
+    pub queue: &'static str,
+}
+
+/// The three queues. Bounded by the pods of the cluster.
+#[derive(Default)]
+pub struct Queue {
+    active: BTreeMap<Order, PodKey>,
+    backoff: BTreeSet<(Instant, PodKey)>,
+    waiting: BTreeMap<PodKey, Queued>,
+    places: BTreeMap<PodKey, Order>,
+    unschedulable: BTreeMap<PodKey, Unschedulable>,
+    /// Pods that are being tried, with the changes that came meanwhile.
+    in_flight: BTreeMap<PodKey, Vec<(Change, Option<Rc<NodeInfo>>, u64)>>,
+    sequence: u64,
+}
+
+/// Changes that are remembered for a pod in flight at most; more than that, and it is tried again.
+const IN_FLIGHT_CHANGES: usize = 1024;
+
+impl Queue {
+    /// Pods in (active, back-off, unschedulable).
+    pub fn lengths(&self) -> (usize, usize, usize) {
+        (self.active.len(), self.backoff.len(), self.unschedulable.len())
+    }
+    /// A pod is new.
+    pub fn add(&mut self, info: Rc<PodInfo>, now: Instant) {
+        let key = info.key();
+        self.remove(&key);
+        let causes = client::Causes::of(info.pod.revision);
+        let pod = Queued { info, since: now, attempts: 0, refused_by: BTreeSet::new(), causes };
+        self.enter(key, pod, now);
+    }
+    /// A waiting pod changed. It moves only if the change may help it.
+    pub fn update(&mut self, info: Rc<PodInfo>, changes: &[Change], now: Instant) -> Option<Moved> {
+        let key = info.key();
+        if let Some(pod) = self.waiting.get_mut(&key) {
+            pod.info = info;
+            return None;
+        }
+        if self.in_flight.contains_key(&key) {
+            for change in changes {
+                self.note_in_flight(*change, None, info.pod.revision);
+            }
+            return None;
+        }
+        let Some(entry) = self.unschedulable.get_mut(&key) else {
+            self.add(info, now);
+            return None;
+        };
+        entry.pod.info = info.clone();
+        if entry.gated {
+            if gate(&info).is_some() {
+                return None;
+            }
+        } else if !changes.iter().any(|c| helps(&entry.pod, *c, None)) {
+            return None;
+        }
+        let mut entry = self.unschedulable.remove(&key)?;
+        entry.pod.causes.insert(info.pod.revision);
+        Some(self.requeue(key, entry.pod, now))
+    }
+    /// A pod is gone, or has a node.
+    pub fn remove(&mut self, key: &PodKey) {
+        self.waiting.remove(key);
+        if let Some(order) = self.places.remove(key) {
+            self.active.remove(&order);
+        }
+        self.backoff.retain(|(_, k)| k != key);
+        self.unschedulable.remove(key);
+        self.in_flight.remove(key);
+    }
+    fn enter(&mut self, key: PodKey, mut pod: Queued, now: Instant) {
+        if gate(&pod.info).is_some() {
+            pod.refused_by.insert("SchedulingGates");
+            self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: true });
+            return;
+        }
+        self.sequence += 1;
+        let order = (std::cmp::Reverse(pod.info.priority()), pod.since, self.sequence);
+        self.active.insert(order, key.clone());
+        self.places.insert(key.clone(), order);
+        self.waiting.insert(key, pod);
+    }
+    /// The next pod to try.
+    pub fn pop(&mut self) -> Option<Queued> {
+        let (order, key) = self.active.pop_first()?;
+        let _ = order;
+        self.places.remove(&key);
+        let mut pod = self.waiting.remove(&key)?;
+        pod.attempts += 1;
+        self.in_flight.insert(key, Vec::new());
+        Some(pod)
+    }
+    /// The try is over, whatever came of it.
+    pub fn done(&mut self, key: &PodKey) {
+        self.in_flight.remove(key);
+    }
+    /// No node was found: the pod waits for a change, unless one came while it was tried. Where it went.
+    pub fn unschedulable(&mut self, pod: Queued, now: Instant) -> &'static str {
+        let key = pod.info.key();
+        let Some(missed) = self.in_flight.remove(&key) else { return "Gone" };
+        let helped = missed.iter().find(|(change, node, _)| helps(&pod, *change, node.as_deref()));
+        // Without a plugin to blame it was an error: back-off alone decides.
+        if helped.is_some() || pod.refused_by.is_empty() {
+            return self.requeue(key, pod, now).queue;
+        }
+        self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: false });
+        "Unschedulable"
+    }
+    fn backoff_of(pod: &Queued) -> Duration {
+        let times = pod.attempts.saturating_sub(1).min(10);
+        (INITIAL_BACKOFF * 2u32.saturating_pow(times)).min(MAX_BACKOFF)
+    }
+    /// To the active queue, or to the back-off queue until its time has come.
+    fn requeue(&mut self, key: PodKey, mut pod: Queued, now: Instant) -> Moved {
+        let until = pod.since + Self::backoff_of(&pod);
+        if pod.attempts > 0 && until > now {
+            self.backoff.insert((until, key.clone()));
+            self.waiting.insert(key.clone(), pod);
+            return Moved { key, queue: "Backoff" };
+        }
+        pod.since = now;
+        self.enter(key.clone(), pod, now);
+        Moved { key, queue: "Active" }
+    }
+    /// Something changed: unschedulable pods that it may help move. `node` is the node it is about, if one.
+    pub fn changed(&mut self, change: Change, node: Option<&Rc<NodeInfo>>, revision: u64, now: Instant) -> Vec<Moved> {
+        self.note_in_flight(change, node, revision);
+        let helped: Vec<PodKey> = self
+            .unschedulable
+            .iter()
+            .filter(|(_, e)| !e.gated && helps(&e.pod, change, node.map(|n| &**n)))
+            .map(|(key, _)| key.clone())
+            .collect();
+        let mut moved = Vec::new();
+        for key in helped {
+            if let Some(mut entry) = self.unschedulable.remove(&key) {
+                entry.pod.causes.insert(revision);
+                moved.push(self.requeue(key, entry.pod, now));
+            }
+        }
+        moved
+    }
+    fn note_in_flight(&mut self, change: Change, node: Option<&Rc<NodeInfo>>, revision: u64) {
+        for missed in self.in_flight.values_mut() {
+            if missed.len() < IN_FLIGHT_CHANGES {
+                missed.push((change, node.cloned(), revision));
+            }
+        }
+    }
+    /// Moves pods whose back-off is over or that have waited for five minutes.
+    pub fn flush(&mut self, now: Instant) {
+        while let Some((until, key)) = self.backoff.first().cloned() {
+            if until > now {
+                break;
+            }
+            self.backoff.pop_first();
+            if let Some(mut pod) = self.waiting.remove(&key) {
+                pod.since = now;
+                self.enter(key, pod, now);
+            }
+        }
+        let late: Vec<PodKey> = self
+            .unschedulable
+            .iter()
+            .filter(|(_, e)| !e.gated && e.since + MAX_UNSCHEDULABLE <= now)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in late {
+            if let Some(entry) = self.unschedulable.remove(&key) {
+                self.requeue(key, entry.pod, now);
+            }
+        }
+    }
+    /// When the next pod moves by itself.
+    pub fn next_flush(&self) -> Option<Instant> {
+        let backoff = self.backoff.first().map(|(until, _)| *until);
+        let late = self.unschedulable.values().filter(|e| !e.gated).map(|e| e.since + MAX_UNSCHEDULABLE).min();
+        backoff.into_iter().chain(late).min()
+    }
+    /// Why a gated pod waits.
+    pub fn is_gated(&self, key: &PodKey) -> bool {
+        self.unschedulable.get(key).is_some_and(|e| e.gated)
+    }
+}
+
+fn gate(info: &PodInfo) -> Option<&'static str> {
+    plugins::ALL.iter().find(|p| p.pre_enqueue.is_some_and(|f| f(info).is_some())).map(|p| p.name)
+}
+
+/// Whether one of the plugins that refused the pod thinks that a change may help.
+fn helps(pod: &Queued, change: Change, node: Option<&NodeInfo>) -> bool {
+    let hints = pod.refused_by.iter().filter_map(|name| plugins::named(name)).flat_map(|p| p.hints);
+    let mut fitting = hints.filter(|h| h.change == change);
+    fitting.any(|h| match (h.helps, node) {
+        (Some(helps), Some(node)) => helps(&pod.info, node),
+        _ => true,
+    })
+}

@@ -1,0 +1,441 @@
+//! The process: leader election, informers, and the loop over the active queue.
+
+use crate::cache::Cache;
+use crate::cycle::{self, Outcome};
+use crate::events::{self, Condition};
+use crate::framework::Cycle;
+use crate::handlers::{self, Informers};
+use crate::message;
+use crate::node_info::{NodeInfo, PodInfo, PodKey};
+use crate::preemption;
+use crate::queue::{Change, Queue, Queued};
+use crate::verdict::{Attempt, Code};
+use api::core_v1::{Binding, ObjectReference, Pod};
+use api::{Rev, Str};
+use client::{
+    Causes, Client, ClientConfig, EventRecorder, EventsV1Recorder, LeaderElectionConfig, LeaderElector, klog,
+};
+use sim::sync::Notify;
+use sim::{Ctx, Duration, Instant};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// The profile's name.
+pub(crate) const NAME: &str = "default-scheduler";
+/// Tries that observers can still read.
+const ATTEMPTS: usize = 2048;
+/// What a cycle costs besides what its nodes do.
+const CYCLE: Duration = Duration::from_micros(300);
+/// And for each node looked at.
+const PER_NODE: Duration = Duration::from_micros(2);
+
+/// The scheduler's flags.
+#[derive(Clone)]
+pub struct Config {
+    /// How to reach the API server. The scheduler's own limits are 50 requests a second and 100 at once.
+    pub client: ClientConfig,
+    /// Its identity in the lease: `cp-1_<uuid>`.
+    pub identity: String,
+}
+
+pub(crate) struct Inner {
+    pub ctx: Ctx,
+    pub client: Client,
+    pub cache: RefCell<Cache>,
+    pub queue: RefCell<Queue>,
+    pub wake: Notify,
+    pub informers: Informers,
+    pub recorder: EventsV1Recorder,
+    /// Pods that were promised room on a node, until they are placed or gone.
+    pub nominated: RefCell<BTreeMap<PodKey, (Str, Rc<PodInfo>)>>,
+    attempts: RefCell<VecDeque<Attempt>>,
+    leads: Cell<bool>,
+    cycles: Cell<u64>,
+    binding: Cell<u32>,
+}
+
+/// A kube-scheduler. Clones are handles on the same one, for observers.
+#[derive(Clone)]
+pub struct Scheduler {
+    pub(crate) inner: Rc<Inner>,
+    config: Config,
+}
+
+impl Scheduler {
+    /// One that has not started.
+    pub fn new(ctx: &Ctx, config: Config) -> Self {
+        let client = Client::new(ctx, config.client.clone());
+        let inner = Rc::new(Inner {
+            ctx: ctx.clone(),
+            informers: Informers::new(&client),
+            recorder: EventsV1Recorder::new(ctx, &client, NAME),
+            client,
+            cache: RefCell::default(),
+            queue: RefCell::default(),
+            wake: Notify::new(),
+            nominated: RefCell::default(),
+            attempts: RefCell::default(),
+            leads: Cell::new(false),
+            cycles: Cell::new(0),
+            binding: Cell::new(0),
+        });
+        Self { inner, config }
+    }
+
+    /// Runs until the process ends or loses its lease.
+    pub async fn run(self) {
+        let inner = self.inner.clone();
+        let ctx = inner.ctx.clone();
+        klog::info("Starting Kubernetes Scheduler").str("version", "v1.37.2").log(&ctx, "server.go:187");
+        klog::info("Golang settings")
+            .str("GOGC", "")
+            .str("GOMAXPROCS", "")
+            .str("GOTRACEBACK", "")
+            .log(&ctx, "server.go:189");
+        handlers::register(&inner);
+        inner.informers.run();
+        inner.informers.synced().await;
+        let elector_client = Client::new(&ctx, ClientConfig { qps: 0.0, burst: 0, ..self.config.client.clone() });
+        let recorder = EventRecorder::new(&ctx, &elector_client, NAME, "", "");
+        let lease = LeaderElectionConfig::new("kube-scheduler", &self.config.identity);
+        let mut elector = LeaderElector::new(&ctx, elector_client, recorder, lease);
+        let terminated = ctx.terminated();
+        futures_util::pin_mut!(terminated);
+        let acquired = {
+            let acquire = elector.acquire();
+            futures_util::pin_mut!(acquire);
+            matches!(
+                futures_util::future::select(acquire, &mut terminated).await,
+                futures_util::future::Either::Left(_)
+            )
+        };
+        if acquired {
+            inner.leads.set(true);
+            ctx.spawn("scheduling", schedule_pods(inner.clone()));
+            ctx.spawn("flush", flush(inner.clone()));
+            let lost = {
+                let renew = elector.renew();
+                futures_util::pin_mut!(renew);
+                matches!(
+                    futures_util::future::select(renew, &mut terminated).await,
+                    futures_util::future::Either::Left(_)
+                )
+            };
+            if lost {
+                klog::error("Leaderelection lost").log(&ctx, "server.go:337");
+                return;
+            }
+            elector.release().await;
+        }
+        klog::error("Requested to terminate, exiting").log(&ctx, "server.go:333");
+    }
+
+    // Observers
+
+    /// Whether it holds the lease.
+    pub fn leads(&self) -> bool {
+        self.inner.leads.get()
+    }
+    /// Pods in the active, back-off and unschedulable queues.
+    pub fn queue_lengths(&self) -> (usize, usize, usize) {
+        self.inner.queue.borrow().lengths()
+    }
+    /// The last try of a pod.
+    pub fn last_attempt(&self, namespace: &str, name: &str) -> Option<Attempt> {
+        let attempts = self.inner.attempts.borrow();
+        attempts.iter().rev().find(|a| *a.pod.0 == *namespace && *a.pod.1 == *name).cloned()
+    }
+    /// The newest try of all.
+    pub fn newest_attempt(&self) -> Option<Attempt> {
+        self.inner.attempts.borrow().back().cloned()
+    }
+    /// Cycles run so far.
+    pub fn cycles(&self) -> u64 {
+        self.inner.cycles.get()
+    }
+    /// The node on which a pod is assumed before its binding has been seen.
+    pub fn assumed_node(&self, namespace: &str, name: &str) -> Option<Str> {
+        self.inner.cache.borrow().assumed_node(&PodKey(namespace.into(), name.into())).cloned()
+    }
+    /// Bindings that are being written.
+    pub fn bindings_in_flight(&self) -> u32 {
+        self.inner.binding.get()
+    }
+}
+
+async fn schedule_pods(inner: Rc<Inner>) {
+    let mut rng = inner.ctx.rng("choice");
+    let mut start = 0;
+    loop {
+        let woken = inner.wake.notified();
+        let next = inner.queue.borrow_mut().pop();
+        match next {
+            Some(pod) => schedule_one(&inner, pod, &mut start, &mut rng).await,
+            None => woken.await,
+        }
+    }
+}
+
+/// Moves pods whose back-off is over; sleeps until the next one, not each second.
+async fn flush(inner: Rc<Inner>) {
+    loop {
+        let woken = inner.wake.notified();
+        inner.queue.borrow_mut().flush(inner.ctx.now());
+        let (active, ..) = inner.queue.borrow().lengths();
+        if active > 0 {
+            inner.wake.notify();
+            inner.ctx.yield_now().await;
+        }
+        let next = inner.queue.borrow().next_flush().unwrap_or(Instant::FAR);
+        futures_util::future::select(woken, Box::pin(inner.ctx.sleep_until(next).named("scheduling retry"))).await;
+    }
+}
+
+async fn schedule_one(inner: &Rc<Inner>, pod: Queued, start: &mut usize, rng: &mut sim::Rng) {
+    let ctx = &inner.ctx;
+    let key = pod.info.key();
+    klog::info("About to try and schedule pod").obj("pod", &key.0, &key.1).log(ctx, "schedule_one.go:101");
+    if !pod.info.pod.metadata.deletion_timestamp.is_zero() {
+        let message = format!("skip schedule deleting pod: {key}");
+        events::failed(&inner.recorder, &pod.info, &message, pod.causes.clone());
+        inner.queue.borrow_mut().done(&key);
+        return;
+    }
+    if inner.cache.borrow().is_assumed(&key) {
+        inner.queue.borrow_mut().done(&key);
+        return;
+    }
+    klog::info("Attempting to schedule pod").obj("pod", &key.0, &key.1).log(ctx, "schedule_one.go:117");
+    let snapshot = inner.cache.borrow_mut().snapshot();
+    let cost = PER_NODE * u32::try_from(snapshot.nodes.len().min(1000)).unwrap_or(1000);
+    ctx.sleep(CYCLE + cost).await;
+    // The pod may have gone while the clock moved.
+    let snapshot = if snapshot.nodes.is_empty() { inner.cache.borrow_mut().snapshot() } else { snapshot };
+    let selector = inner.informers.default_selector(&pod.info.pod);
+    let cycle = Cycle::new(&pod.info, &snapshot, selector);
+    let nominated = |node: &NodeInfo| inner.with_nominated(node, &pod.info);
+    let outcome = cycle::schedule(&cycle, start, &nominated, rng);
+    inner.cycles.set(inner.cycles.get() + 1);
+    match outcome.chosen.clone() {
+        Some(node) => bind(inner, pod, outcome, node),
+        None => no_fit(inner, pod, outcome, &snapshot, rng).await,
+    }
+}
+
+impl Inner {
+    /// A node with the pods of equal or higher priority that were promised room on it.
+    fn with_nominated(&self, node: &NodeInfo, pod: &PodInfo) -> Option<NodeInfo> {
+        let nominated = self.nominated.borrow();
+        let here = nominated.values().filter(|(n, other)| {
+            n == node.name() && other.priority() >= pod.priority() && other.pod.metadata.uid != pod.pod.metadata.uid
+        });
+        let mut promised: Option<NodeInfo> = None;
+        for (_, other) in here {
+            promised.get_or_insert_with(|| node.clone()).add(other.clone());
+        }
+        promised
+    }
+    fn remember(&self, attempt: Attempt) {
+        let mut attempts = self.attempts.borrow_mut();
+        if attempts.len() >= ATTEMPTS {
+            attempts.pop_front();
+        }
+        attempts.push_back(attempt);
+    }
+    fn attempt(&self, pod: &PodInfo, outcome: Outcome) -> Attempt {
+        Attempt {
+            pod: pod.key(),
+            uid: pod.pod.metadata.uid.clone(),
+            at: self.ctx.now().as_nanos(),
+            nodes: outcome.nodes,
+            pre_filter: outcome.pre_filter,
+            chosen: outcome.chosen,
+            message: None,
+            bound: false,
+        }
+    }
+}
+
+fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
+    let key = pod.info.key();
+    let (evaluated, feasible) = (outcome.evaluated, outcome.feasible);
+    inner.remember(inner.attempt(&pod.info, outcome));
+    inner.cache.borrow_mut().assume(&pod.info, &node);
+    inner.nominated.borrow_mut().remove(&key);
+    inner.binding.set(inner.binding.get() + 1);
+    let inner = inner.clone();
+    let ctx = inner.ctx.clone();
+    ctx.spawn("bind", async move {
+        let ctx = &inner.ctx;
+        klog::info("Attempting to bind pod to node")
+            .str("logger", "Bind.DefaultBinder")
+            .obj("pod", &key.0, &key.1)
+            .str("node", &node)
+            .log(ctx, "default_binder.go:70");
+        let meta = &pod.info.pod.metadata;
+        let mut binding = Binding::default();
+        binding.metadata.namespace = meta.namespace.clone();
+        binding.metadata.name = meta.name.clone();
+        binding.metadata.uid = meta.uid.clone();
+        binding.target = ObjectReference { kind: "Node".into(), name: node.clone(), ..ObjectReference::default() };
+        let done = inner.client.caused_by(&pod.causes).bind(binding).await;
+        inner.binding.set(inner.binding.get().saturating_sub(1));
+        match done {
+            Ok(()) => {
+                inner.queue.borrow_mut().done(&key);
+                klog::info("Successfully bound pod to node")
+                    .obj("pod", &key.0, &key.1)
+                    .str("node", &node)
+                    .raw("evaluatedNodes", evaluated)
+                    .raw("feasibleNodes", feasible)
+                    .log(ctx, "schedule_one.go:483");
+                if let Some(attempt) = inner.attempts.borrow_mut().iter_mut().rev().find(|a| a.pod == key) {
+                    attempt.bound = true;
+                }
+                events::scheduled(&inner.recorder, &pod.info, &node, pod.causes.clone());
+            }
+            Err(status) => {
+                inner.cache.borrow_mut().forget(&key);
+                let message = format!("running Bind plugin \"DefaultBinder\": {status}");
+                fail(&inner, pod, "SchedulerError", &message, None).await;
+                let now = ctx.now();
+                let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, None, 0, now);
+                handlers::log_moved(ctx, &moved, Change::AssignedPodDeleted);
+                inner.wake.notify();
+            }
+        }
+    });
+}
+
+async fn no_fit(
+    inner: &Rc<Inner>,
+    mut pod: Queued,
+    outcome: Outcome,
+    snapshot: &crate::cache::Snapshot,
+    rng: &mut sim::Rng,
+) {
+    let ctx = &inner.ctx;
+    let key = pod.info.key();
+    let all = snapshot.nodes.len();
+    pod.refused_by = outcome.nodes.iter().filter_map(|n| n.rejected.as_ref().map(|r| r.0)).collect();
+    if let Some((plugin, _)) = &outcome.pre_filter {
+        pod.refused_by.insert(plugin);
+    }
+    let (mut post_filter, mut nominated) = (String::new(), None);
+    if all > 0 {
+        let budgets = inner.informers.budgets();
+        let found = preemption::run(&pod.info, snapshot, &outcome.nodes, &budgets, rng.index(all));
+        match found {
+            preemption::Outcome::None(why) => {
+                let hopeless = |v: &crate::verdict::NodeVerdict| {
+                    v.rejected.as_ref().is_some_and(|(_, r)| r.code == Code::Unresolvable)
+                };
+                if outcome.nodes.iter().all(hopeless) {
+                    klog::info("Preemption will not help schedule pod on any node")
+                        .str("logger", "PostFilter.DefaultPreemption")
+                        .obj("pod", &key.0, &key.1)
+                        .log(ctx, "preemption.go:212");
+                }
+                klog::info("No preemption candidate is found; preemption is not helpful for scheduling")
+                    .str("logger", "PostFilter.DefaultPreemption")
+                    .obj("pod", &key.0, &key.1)
+                    .log(ctx, "preemption.go:136");
+                post_filter = format!("preemption: {why}");
+            }
+            preemption::Outcome::Found(best) => {
+                post_filter = format!(
+                    "preemption: found a potential placement for pod on node {}, preempting {} victims",
+                    best.node,
+                    best.victims.len()
+                );
+                nominated = Some(best.node.clone());
+                inner.nominated.borrow_mut().insert(key.clone(), (best.node.clone(), pod.info.clone()));
+                ctx.spawn("preempt", preempt(inner.clone(), pod.info.clone(), best, pod.causes.clone()));
+            }
+        }
+        pod.refused_by.insert("DefaultPreemption");
+    }
+    let pre_filter = outcome.pre_filter.as_ref().map(|(_, r)| r);
+    let message = message::failed(all, &outcome.nodes, pre_filter, &post_filter);
+    klog::info("Unable to schedule pod; no fit; waiting")
+        .obj("pod", &key.0, &key.1)
+        .err(&message)
+        .log(ctx, "schedule_one.go:1194");
+    let mut attempt = inner.attempt(&pod.info, outcome);
+    attempt.message = Some(message.as_str().into());
+    inner.remember(attempt);
+    fail(inner, pod, "Unschedulable", &message, nominated.as_deref()).await;
+}
+
+/// Back to the queue, with an event and the pod's condition.
+async fn fail(inner: &Rc<Inner>, pod: Queued, reason: &'static str, message: &str, nominated: Option<&str>) {
+    let ctx = &inner.ctx;
+    let (info, causes, key) = (pod.info.clone(), pod.causes.clone(), pod.info.key());
+    let known = inner.informers.pod(&key);
+    let still = known.as_ref().is_some_and(|p| p.metadata.uid == info.pod.metadata.uid && p.spec.node_name.is_empty());
+    if !still {
+        inner.queue.borrow_mut().done(&key);
+        inner.nominated.borrow_mut().remove(&key);
+        return;
+    }
+    let refused: Vec<String> = pod.refused_by.iter().map(|p| format!("\"{p}\":{{}}")).collect();
+    let now = ctx.now();
+    let queue = inner.queue.borrow_mut().unschedulable(pod, now);
+    klog::info("Pod moved to an internal scheduling queue")
+        .obj("pod", &key.0, &key.1)
+        .str("event", "ScheduleAttemptFailure")
+        .str("queue", queue)
+        .raw("schedulingCycle", inner.cycles.get())
+        .raw("hint", 0)
+        .raw("unschedulable plugins", format!("{{{}}}", refused.join(",")))
+        .log(ctx, "scheduling_queue.go:1137");
+    inner.wake.notify();
+    events::failed(&inner.recorder, &info, message, causes.clone());
+    klog::info("Updating pod condition and nominated node name")
+        .obj("pod", &key.0, &key.1)
+        .str("conditionType", "PodScheduled")
+        .str("conditionStatus", "False")
+        .str("conditionReason", reason)
+        .str("nominatedNodeName", nominated.unwrap_or_default())
+        .raw("nominatingMode", 1)
+        .log(ctx, "schedule_one.go:1293");
+    let (inner, message, nominated) = (inner.clone(), message.to_string(), nominated.map(str::to_string));
+    let current: Rev<Pod> = known.unwrap_or_else(|| info.pod.clone());
+    ctx.spawn("condition", async move {
+        let condition = Condition { type_: "PodScheduled", status: "False", reason, message: &message };
+        let client = inner.client.caused_by(&causes);
+        let now = inner.ctx.unix_nanos() / 1_000_000_000;
+        if let Err(status) = events::patch_status(&client, now, &current, &condition, nominated.as_deref()).await {
+            klog::error("Error updating pod")
+                .obj("pod", &key.0, &key.1)
+                .err(status)
+                .log(&inner.ctx, "schedule_one.go:1268");
+        }
+    });
+}
+
+/// Removes the victims: a condition that says why, the deletion, an event.
+async fn preempt(inner: Rc<Inner>, pod: Rc<PodInfo>, best: preemption::Candidate, causes: Causes) {
+    let client = inner.client.caused_by(&causes);
+    let now = inner.ctx.unix_nanos() / 1_000_000_000;
+    let uid = &pod.pod.metadata.uid;
+    for victim in &best.victims {
+        let meta = &victim.pod.metadata;
+        if !meta.deletion_timestamp.is_zero() {
+            continue;
+        }
+        let message = format!("{NAME}: preempting to accommodate a higher priority pod");
+        let condition =
+            Condition { type_: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler", message: &message };
+        let known = inner.informers.pod(&victim.key()).unwrap_or_else(|| victim.pod.clone());
+        let _ = events::patch_status(&client, now, &known, &condition, None).await;
+        let options = api::meta_v1::DeleteOptions::default();
+        let deleted = client.delete::<Pod>(&meta.namespace, &meta.name, &options).await;
+        if deleted.is_ok() {
+            let note = format!("Preempted by pod {uid} on node {}", best.node);
+            let (about, by) = (events::reference(victim), events::reference(&pod));
+            inner.recorder.eventf(&about, Some(&by), "Normal", "Preempted", "Preempting", &note, causes.clone());
+        }
+    }
+}
