@@ -3,6 +3,7 @@
 mod active_pods;
 mod claim;
 mod expectations;
+mod go_types;
 mod hash;
 mod pod_control;
 mod pod_status;
