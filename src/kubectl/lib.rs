@@ -21,6 +21,9 @@ pub mod session;
 pub mod template;
 pub mod value;
 
+#[cfg(test)]
+mod play_tests;
+
 pub use io::{FileError, Io};
 pub use session::Config;
 

@@ -287,8 +287,15 @@ impl Apply<'_, '_> {
         let mut tries = 0;
         let patched = loop {
             let original = live.at("metadata/annotations").key(LAST_APPLIED).as_str().unwrap_or("");
-            let original = Value::parse(original).unwrap_or_default();
-            let patch = merge::three_way(&original, &modified, &live, schema);
+            let original = Value::parse(original.trim()).unwrap_or_default();
+            let patch = merge::three_way(&original, &modified, &live, schema).map_err(|e| {
+                Error::text(format!(
+                    "creating patch with:\noriginal:\n{}\nmodified:\n{}\ncurrent:\n{}\nfor: {e}",
+                    original.to_json(),
+                    modified.to_json(),
+                    live.to_json()
+                ))
+            })?;
             let text = patch.to_json();
             if text == "{}" {
                 info.refresh(live);

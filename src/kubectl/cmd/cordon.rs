@@ -1,7 +1,7 @@
 //! `kubectl cordon` and `kubectl uncordon`.
 
 use super::{Command, DRY_RUN, DryRun, SELECTOR};
-use crate::builder::Builder;
+use crate::builder::{Builder, Info};
 use crate::error::Error;
 use crate::print::human::quote;
 use crate::print::object::Printer;
@@ -53,26 +53,31 @@ async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), Error
     let (infos, failed) = b.run(k).await?.infos();
     failed?;
     for info in infos {
-        let unschedulable = info.object.bool("spec/unschedulable");
-        let word = match (unschedulable == desired, desired) {
-            (true, true) => "already cordoned",
-            (true, false) => "already uncordoned",
-            (false, true) => "cordoned",
-            (false, false) => "uncordoned",
-        };
-        if unschedulable != desired && dry_run != DryRun::Client {
-            let patch =
-                if desired { r#"{"spec":{"unschedulable":true}}"# } else { r#"{"spec":{"unschedulable":null}}"# };
-            let w = Write { dry_run: dry_run == DryRun::Server, ..Write::default() };
-            let sent = k.patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w).await;
-            if let Err(e) = sent {
-                let verb = if desired { "cordon" } else { "uncordon" };
-                k.err(&format!("error: unable to {verb} node {}: {}\n", quote(&info.name), e.message()));
-                continue;
-            }
-        }
-        let text = Printer::Name(format!(" {}", dry_run.operation(word))).print(&info.object)?;
-        k.out(&text);
+        mark(k, &info, desired, dry_run).await?;
     }
+    Ok(())
+}
+
+/// Marks one node and says so.
+pub async fn mark(k: &Kubectl<'_>, info: &Info, desired: bool, dry_run: DryRun) -> Result<(), Error> {
+    let unschedulable = info.object.bool("spec/unschedulable");
+    let word = match (unschedulable == desired, desired) {
+        (true, true) => "already cordoned",
+        (true, false) => "already uncordoned",
+        (false, true) => "cordoned",
+        (false, false) => "uncordoned",
+    };
+    if unschedulable != desired && dry_run != DryRun::Client {
+        let patch = if desired { r#"{"spec":{"unschedulable":true}}"# } else { r#"{"spec":{"unschedulable":null}}"# };
+        let w = Write { dry_run: dry_run == DryRun::Server, ..Write::default() };
+        let sent = k.patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w).await;
+        if let Err(e) = sent {
+            let verb = if desired { "cordon" } else { "uncordon" };
+            k.err(&format!("error: unable to {verb} node {}: {}\n", quote(&info.name), e.message()));
+            return Ok(());
+        }
+    }
+    let text = Printer::Name(format!(" {}", dry_run.operation(word))).print(&info.object)?;
+    k.out(&text);
     Ok(())
 }

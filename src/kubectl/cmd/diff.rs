@@ -126,7 +126,7 @@ async fn merged(k: &Kubectl<'_>, info: &Info, live: Option<&Value>) -> Result<Va
     let original = live.at("metadata/annotations").key(super::apply::LAST_APPLIED).as_str().unwrap_or("");
     let original = Value::parse(original.trim()).unwrap_or_default();
     let schema = merge::schema_of(&m.api_version(), &m.kind);
-    let patch = merge::three_way(&original, &modified, live, schema).to_json();
+    let patch = merge::three_way(&original, &modified, live, schema).map_err(Error::Text)?.to_json();
     if patch == "{}" {
         return Ok(live.clone());
     }

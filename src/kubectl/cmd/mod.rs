@@ -4,6 +4,7 @@ mod annotate;
 mod api;
 mod apply;
 mod auth;
+mod autoscale;
 mod cluster_info;
 mod config;
 mod cordon;
@@ -13,6 +14,7 @@ mod create_workloads;
 mod delete;
 mod describe;
 mod diff;
+mod drain;
 mod events;
 mod exec;
 mod expose;
@@ -222,10 +224,12 @@ pub static ROOT: Command = Command {
         &delete::DELETE,
         &rollout::ROLLOUT,
         &scale::SCALE,
+        &autoscale::AUTOSCALE,
         &cluster_info::CLUSTER_INFO,
         &cluster_info::TOP,
         &cordon::CORDON,
         &cordon::UNCORDON,
+        &drain::DRAIN,
         &taint::TAINT,
         &describe::DESCRIBE,
         &logs::LOGS,

@@ -19,15 +19,16 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// What rules are sorted by: Go's `%v` of the rule struct, near enough to its protobuf text.
+    /// What rules are sorted by: the text of Go's PolicyRule.
     fn key(&self) -> String {
-        let part = |name: &str, list: &[String]| list.iter().map(|v| format!("{name}:\"{v}\" ")).collect::<String>();
-        let mut out = part("verbs", &self.verbs);
-        out.push_str(&part("apiGroups", &self.groups));
-        out.push_str(&part("resources", &self.resources));
-        out.push_str(&part("resourceNames", &self.names));
-        out.push_str(&part("nonResourceURLs", &self.urls));
-        out
+        format!(
+            "Verbs:[{}],APIGroups:[{}],Resources:[{}],ResourceNames:[{}],NonResourceURLs:[{}]",
+            self.verbs.join(" "),
+            self.groups.join(" "),
+            self.resources.join(" "),
+            self.names.join(" "),
+            self.urls.join(" ")
+        )
     }
 }
 
