@@ -4,6 +4,7 @@
 //! struct implements [`Object`]: a descriptor and access to its fields by number. One codec, one patch, one apply, one
 //! validation of enums and required fields are driven by that.
 
+pub mod apply;
 pub mod defaults;
 pub mod duration;
 pub mod dynamic;

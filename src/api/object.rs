@@ -114,6 +114,10 @@ impl FieldDesc {
     pub fn is(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
+    /// The merge key as a list of one.
+    pub fn merge_key_list(&self) -> Option<&'static [&'static str]> {
+        self.more.iter().find_map(|m| if let FieldMeta::MergeKey(k) = m { Some(std::slice::from_ref(k)) } else { None })
+    }
     more! {
         /// The keys of a list that is a map.
         keys Keys -> &'static [&'static str];

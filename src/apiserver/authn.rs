@@ -21,7 +21,9 @@ pub fn authenticate(server: &Inner, credential: &Credential) -> Result<Rc<User>,
         })),
         Credential::Certificate { user, groups } => {
             let mut groups = groups.clone();
-            groups.push(AUTHENTICATED.into());
+            if !groups.iter().any(|group| &**group == AUTHENTICATED) {
+                groups.push(AUTHENTICATED.into());
+            }
             Ok(Rc::new(User { name: user.clone(), groups, ..User::default() }))
         }
         Credential::Token(token) => match of_token(server, token, &[]) {

@@ -8,7 +8,13 @@ use crate::storage::StoreError;
 pub fn store(error: StoreError) -> Status {
     match error {
         StoreError::Compacted(_) => Status::expired(error.to_string()),
-        _ => Status::internal(error),
+        // An error that is no Status of its own is passed on as it is.
+        _ => Status::from_object(api::meta_v1::Status {
+            status: "Failure".into(),
+            code: 500,
+            message: error.to_string().into(),
+            ..Default::default()
+        }),
     }
 }
 

@@ -12,6 +12,7 @@ use api::rest::PatchType;
 use api::{MicroTime, Ptr, Status};
 use sim::Ctx;
 
+use crate::record::EventNames;
 use crate::{Causes, Client, klog};
 
 /// Events on their way at once; more are dropped (`maxQueuedEvents`).
@@ -37,6 +38,7 @@ struct Inner {
     /// Events of the last minutes by all that makes two equal; bounded by [`FINISH`].
     cache: RefCell<BTreeMap<String, Event>>,
     in_flight: Cell<usize>,
+    names: EventNames,
 }
 
 impl EventsV1Recorder {
@@ -49,6 +51,7 @@ impl EventsV1Recorder {
             instance: format!("{controller}-{}", ctx.host_name()),
             cache: RefCell::default(),
             in_flight: Cell::new(0),
+            names: EventNames::new(controller),
         });
         let keeper = inner.clone();
         ctx.spawn("event series", async move { keep_series(keeper).await });
@@ -70,7 +73,7 @@ impl EventsV1Recorder {
         let inner = &self.inner;
         let nanos = inner.ctx.unix_nanos();
         let mut event = Event::default();
-        event.metadata.name = format!("{}.{nanos:x}", regarding.name).into();
+        event.metadata.name = inner.names.next(&regarding.name, nanos);
         event.metadata.namespace =
             if regarding.namespace.is_empty() { "default".into() } else { regarding.namespace.clone() };
         event.event_time = MicroTime::from_unix_nanos(nanos);

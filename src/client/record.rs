@@ -34,8 +34,7 @@ struct Inner {
     logger: &'static str,
     queue: RefCell<VecDeque<(Event, Causes)>>,
     queued: Notify,
-    /// The time of the last event: an event's name is its time, and no two have the same.
-    last: Cell<i64>,
+    names: EventNames,
 }
 
 impl EventRecorder {
@@ -49,7 +48,7 @@ impl EventRecorder {
             logger,
             queue: RefCell::default(),
             queued: Notify::new(),
-            last: Cell::new(0),
+            names: EventNames::new(component),
         });
         let writer = inner.clone();
         ctx.spawn("events", async move { write_all(writer).await });
@@ -65,9 +64,9 @@ impl EventRecorder {
     /// [`event`](Self::event), with the revisions that led to it.
     pub fn event_caused(&self, about: &ObjectReference, type_: &str, reason: &str, message: &str, causes: Causes) {
         let inner = &self.inner;
-        let nanos = inner.ctx.unix_nanos().max(inner.last.get().saturating_add(1));
-        inner.last.set(nanos);
-        let event = make_event(about, &inner.source, type_, reason, message, nanos);
+        let nanos = inner.ctx.unix_nanos();
+        let mut event = make_event(about, &inner.source, type_, reason, message, nanos);
+        event.metadata.name = inner.names.next(&about.name, nanos);
         let mut line = klog::info("Event occurred");
         if !inner.logger.is_empty() {
             line = line.str("logger", inner.logger);
@@ -93,6 +92,28 @@ impl EventRecorder {
     }
 }
 
+/// Names of events: the object's with the time in nanoseconds. Where virtual time stands still, and another component
+/// may speak at the same moment, they differ by as little as real clocks do.
+pub(crate) struct EventNames {
+    offset: i64,
+    last: Cell<i64>,
+}
+
+impl EventNames {
+    /// The names that one component gives.
+    pub fn new(component: &str) -> EventNames {
+        let offset = component.bytes().fold(7i64, |h, b| (h * 31 + i64::from(b)) % 997);
+        EventNames { offset, last: Cell::new(0) }
+    }
+
+    /// A name not given before.
+    pub fn next(&self, object: &str, unix_nanos: i64) -> Str {
+        let nanos = unix_nanos.saturating_add(self.offset).max(self.last.get().saturating_add(1));
+        self.last.set(nanos);
+        format!("{object}.{nanos:x}").into()
+    }
+}
+
 /// The event before it is correlated (`makeEvent`). About a cluster-scoped object it goes to namespace default.
 pub(crate) fn make_event(
     about: &ObjectReference,
@@ -104,7 +125,6 @@ pub(crate) fn make_event(
 ) -> Event {
     let mut event = Event::default();
     let now = Time::from_unix_nanos(unix_nanos);
-    event.metadata.name = format!("{}.{unix_nanos:x}", about.name).into();
     event.metadata.namespace = if about.namespace.is_empty() { "default".into() } else { about.namespace.clone() };
     event.involved_object = about.clone();
     event.reason = reason.into();

@@ -21,5 +21,8 @@ pub mod tainteviction;
 pub mod ttl;
 pub mod worker;
 
+#[cfg(test)]
+mod tests;
+
 pub use manager::{ControllerManager, ManagerConfig};
 pub use observed::{LastRun, Observed, QueueState};

@@ -71,13 +71,14 @@ pub fn to_value_bare(o: &dyn Object) -> Value {
     for (i, f) in o.desc().fields.iter().enumerate() {
         let r = o.get(i);
         if !(f.is(crate::object::OMIT) && r.is_empty()) {
-            entries.push((Str::from(f.name), reference(r)));
+            entries.push((Str::from(f.name), reference_to_value(r)));
         }
     }
     Value::Object(Map::from_sorted(entries))
 }
 
-fn reference(r: Ref<'_>) -> Value {
+/// Any field's value as a dynamic value.
+pub fn reference_to_value(r: Ref<'_>) -> Value {
     let int_or_string = |v: &IntOrString| match v {
         IntOrString::Int(i) => Value::from(*i),
         IntOrString::Str(s) => s.into(),
@@ -106,10 +107,10 @@ fn reference(r: Ref<'_>) -> Value {
         Ref::Struct(s) => to_value_bare(s),
         Ref::Ptr(p) => p.get().map_or(Value::Null, to_value_bare),
         Ref::List(l) if l.is_nil() => Value::Null,
-        Ref::List(l) => Value::Array((0..l.len()).map(|i| reference(l.item(i))).collect::<List<Value>>()),
+        Ref::List(l) => Value::Array((0..l.len()).map(|i| reference_to_value(l.item(i))).collect::<List<Value>>()),
         Ref::Map(m) if m.is_nil() => Value::Null,
         Ref::Map(m) => Value::Object(Map::from_sorted(
-            (0..m.len()).filter_map(|i| m.entry(i)).map(|(k, v)| (k.clone(), reference(v))).collect(),
+            (0..m.len()).filter_map(|i| m.entry(i)).map(|(k, v)| (k.clone(), reference_to_value(v))).collect(),
         )),
         Ref::Nil => Value::Null,
     }

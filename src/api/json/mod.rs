@@ -6,7 +6,8 @@ mod value;
 
 pub use decode::{DecodeError, Decoded, StrictError, decode, from_value};
 pub use encode::{
-    Encoder, Order, encode, encode_bare, encode_pretty, encode_rev, to_value, to_value_bare, write_string,
+    Encoder, Order, encode, encode_bare, encode_pretty, encode_rev, reference_to_value, to_value, to_value_bare,
+    write_string,
 };
 pub use lexer::{MAX_DEPTH, SyntaxError};
 pub use value::Value;

@@ -27,14 +27,7 @@ pub struct Filter {
 impl Filter {
     /// Reads the selectors of a list or watch of `call`'s kind.
     pub fn parse(call: &Call, options: &ListOptions) -> Result<Filter, Status> {
-        let unable = |text: String| {
-            Status::bad_request(format!(
-                "Unable to find {:?} that match label selector {:?}, field selector {:?}: {text}",
-                format!("{}/{}, Resource={}", call.kind.group, call.kind.version, call.kind.plural),
-                &*options.label_selector,
-                &*options.field_selector,
-            ))
-        };
+        let unable = |text: String| Status::bad_request(text);
         let labels = LabelSelector::parse(&options.label_selector).map_err(unable)?;
         let mut parsed = FieldSelector::parse(&options.field_selector).map_err(unable)?;
         for requirement in &parsed.requirements {

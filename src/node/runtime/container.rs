@@ -100,7 +100,7 @@ impl Runtime {
         let machine =
             Rc::new(Machine { hostname, ip, files, image: container.repository, version: container.tag.version });
 
-        let Some(program) = find(&machine, &argv, &env) else {
+        let Some(program) = find(&machine, argv.first().map_or("", String::as_str)) else {
             let why = not_found(argv.first().map_or("", String::as_str));
             let desc = format!(
                 "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: {why}"
@@ -240,7 +240,7 @@ impl Runtime {
             };
             (live.machine.clone(), live.env.clone(), live.cwd.clone(), live.ended.notified())
         };
-        let Some(program) = find(&machine, &argv, &env) else {
+        let Some(program) = find(&machine, argv.first().map_or("", String::as_str)) else {
             let name = argv.first().map_or("", String::as_str);
             let exec_id = self.new_id();
             return Err(CriError::unknown(format!(
@@ -397,14 +397,12 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The program that a command names: the image's own, or one of the shell's tools.
-fn find(machine: &Machine, argv: &[String], env: &BTreeMap<String, String>) -> Option<Runnable> {
-    let name = argv.first()?;
-    let own = machine.image.programs.iter().find(|(own, _)| {
-        own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')))
-    });
-    own.map(|(_, program)| Runnable::Own(*program))
-        .or_else(|| machine.image.shell.then(|| tools::find(name, env)).flatten().map(Runnable::Tool))
+/// The program that a command names: the image's own, or the shell or one of its tools.
+pub(super) fn find(machine: &Machine, name: &str) -> Option<Runnable> {
+    let matches =
+        |own: &str| own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')));
+    let own = machine.image.programs.iter().find(|(own, _)| matches(own));
+    own.map(|(_, program)| Runnable::Own(*program)).or_else(|| machine.image.shell.then(|| tools::find(name)).flatten())
 }
 
 /// Go's error of looking up or starting a program that isn't there.

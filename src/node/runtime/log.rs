@@ -48,6 +48,9 @@ pub struct Log {
 impl Log {
     /// Takes what a program wrote at wall time `at`.
     pub fn write(&mut self, at: i64, stream: Stream, bytes: &[u8]) {
+        if self.closed {
+            return;
+        }
         let mut pending = std::mem::take(self.pending(stream));
         pending.extend_from_slice(bytes);
         let mut rest = pending.as_slice();

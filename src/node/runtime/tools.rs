@@ -1,48 +1,228 @@
 //! The shell and its tools in an image: found by name.
 
+use super::http::HttpRequest;
+use super::program::{Guest, OwnProgram, Runnable, fetch};
+use super::signal::Signal;
+use super::state::parse_ip;
 use crate::files::Tree;
+use futures_util::future::{Either, select};
 use shell::process::{LocalFuture, Process, Program};
-use sim::{Ctx, Duration};
-use std::collections::BTreeMap;
+use sim::{Addr, Ctx, Duration, NetError};
 use std::rc::Rc;
+
+/// Programs that know of the container: (name, program).
+const OWN: &[(&str, OwnProgram)] = &[("ash", sh), ("hostname", hostname), ("sh", sh), ("wget", wget)];
+
+/// Built-ins of the shell that are programs of their own too.
+const BUILTINS: &[&str] = &["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
+
+/// Programs that need no more than every process has.
+const TOOLS: &[(&str, Tool)] = &[("sleep", sleep)];
 
 type Tool = fn(Ctx, Process) -> LocalFuture<'static, i32>;
 
-/// (name, program) of the tools that need no shell.
-const TOOLS: &[(&str, Tool)] = &[("false", fail), ("sleep", sleep), ("true", succeed)];
-
 /// Puts the tools' files into an image's root.
 pub(super) fn install(root: &Tree) {
-    for (name, _) in TOOLS {
-        let _ = root.put(&format!("/bin/{name}"), b"\x7fELF", 0o755);
+    let content: Rc<[u8]> = Rc::from(b"\x7fELF".as_slice());
+    let names = OWN.iter().map(|(n, _)| *n).chain(BUILTINS.iter().copied()).chain(TOOLS.iter().map(|(n, _)| *n));
+    let _ = root.make_dirs("/bin", 0o755);
+    for name in names {
+        let _ = root.insert(&format!("/bin/{name}"), crate::files::Entry::File(content.clone(), 0o755));
     }
 }
 
 /// The tool that a command names.
-pub(super) fn find(name: &str, _env: &BTreeMap<String, String>) -> Option<Program> {
+pub(super) fn find(name: &str) -> Option<Runnable> {
     let base = match name.rsplit_once('/') {
         Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin" | "/usr/local/bin", base)) => base,
         Some(_) => return None,
         None => name,
     };
-    TOOLS.iter().find(|(tool, _)| *tool == base).map(|(_, tool)| -> Program { Rc::new(*tool) })
+    if let Some((_, own)) = OWN.iter().find(|(tool, _)| *tool == base) {
+        return Some(Runnable::Own(*own));
+    }
+    if BUILTINS.contains(&base) {
+        return Some(Runnable::Own(builtin));
+    }
+    let tool: Tool = TOOLS.iter().find(|(tool, _)| *tool == base)?.1;
+    Some(Runnable::Tool(Rc::new(tool)))
 }
 
-fn succeed(_: Ctx, _: Process) -> LocalFuture<'static, i32> {
-    Box::pin(async { 0 })
+/// What a shell in a container finds: the image's programs and the tools.
+struct InContainer(Rc<super::program::Machine>);
+
+impl shell::Tools for InContainer {
+    fn find(&self, name: &str) -> Option<Program> {
+        let machine = self.0.clone();
+        match super::container::find(&machine, name)? {
+            Runnable::Tool(tool) => Some(tool),
+            Runnable::Own(own) => Some(Rc::new(move |ctx, process| {
+                own(Guest { ctx, process, signals: super::program::Signals::default(), machine: machine.clone() })
+            })),
+        }
+    }
+    fn names(&self) -> Vec<String> {
+        let own = self.0.image.programs.iter().map(|(n, _)| *n).filter(|n| !n.contains('/'));
+        let mut names: Vec<String> =
+            own.chain(OWN.iter().map(|(n, _)| *n)).chain(TOOLS.iter().map(|(n, _)| *n)).map(str::to_string).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
 }
 
-fn fail(_: Ctx, _: Process) -> LocalFuture<'static, i32> {
-    Box::pin(async { 1 })
+/// `sh`: the project's shell, in busybox's words.
+fn sh(guest: Guest) -> LocalFuture<'static, i32> {
+    Box::pin(async move {
+        let tools = Rc::new(InContainer(guest.machine.clone()));
+        let signals = shell::Signals::default();
+        let run = shell::sh(guest.ctx.clone(), guest.process, tools, shell::Dialect::Busybox, signals.clone());
+        let pass_on = async {
+            loop {
+                let name = match guest.signals.next().await {
+                    Signal::Hup => "HUP",
+                    Signal::Int => "INT",
+                    Signal::Quit => "QUIT",
+                    Signal::Usr1 => "USR1",
+                    Signal::Usr2 => "USR2",
+                    Signal::Term => "TERM",
+                    Signal::Kill | Signal::Winch => continue,
+                };
+                signals.send(name);
+            }
+        };
+        futures_util::pin_mut!(run, pass_on);
+        match select(run, pass_on).await {
+            Either::Left((code, _)) => code,
+            Either::Right((never, _)) => never,
+        }
+    })
+}
+
+/// A built-in as a program: the shell runs it.
+fn builtin(mut guest: Guest) -> LocalFuture<'static, i32> {
+    let mut args = vec!["sh".to_string(), "-c".to_string(), "\"$@\"".to_string(), "sh".to_string()];
+    let name = guest.process.args.first().map(|n| n.rsplit('/').next().unwrap_or(n).to_string()).unwrap_or_default();
+    args.push(name);
+    args.extend(guest.process.args.iter().skip(1).cloned());
+    guest.process.args = args;
+    sh(guest)
+}
+
+fn hostname(guest: Guest) -> LocalFuture<'static, i32> {
+    Box::pin(async move {
+        match guest.process.args.get(1).map(String::as_str) {
+            Some("-i") => guest.say(guest.machine.ip.to_string()),
+            _ => guest.say(&guest.machine.hostname),
+        }
+        0
+    })
+}
+
+/// `wget` as busybox has it: `-q`, `-O FILE`, `-T SECONDS`, `--spider`, and a URL.
+fn wget(guest: Guest) -> LocalFuture<'static, i32> {
+    Box::pin(async move {
+        let (mut quiet, mut spider, mut output, mut patience, mut url) = (false, false, None, 900, None);
+        let mut words = guest.process.args.iter().skip(1);
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-q" => quiet = true,
+                "--spider" => spider = true,
+                "-qO-" | "-q0-" => (quiet, output) = (true, Some("-".to_string())),
+                "-O" => output = words.next().cloned(),
+                "-T" | "--timeout" => patience = words.next().and_then(|w| w.parse().ok()).unwrap_or(900),
+                "-qO" => (quiet, output) = (true, words.next().cloned()),
+                _ if word.starts_with("-O") => output = word.get(2..).map(str::to_string),
+                _ if word.starts_with("-T") => patience = word.get(2..).and_then(|w| w.parse().ok()).unwrap_or(900),
+                _ if word.starts_with("--timeout=") => {
+                    patience = word.get(10..).and_then(|w| w.parse().ok()).unwrap_or(900)
+                }
+                _ if word.starts_with('-') => {
+                    guest.warn(format!("wget: unrecognized option: {}", word.trim_start_matches('-')));
+                    return 1;
+                }
+                _ => url = Some(word.clone()),
+            }
+        }
+        let Some(url) = url else {
+            guest.warn("BusyBox wget: missing URL");
+            return 1;
+        };
+        let bare = url.strip_prefix("http://").unwrap_or(&url);
+        if bare.starts_with("https://") {
+            guest.warn("wget: TLS error from peer (alert code 80): internal error");
+            return 1;
+        }
+        let (authority, path) = bare.split_once('/').map_or((bare, "/".to_string()), |(a, p)| (a, format!("/{p}")));
+        let (host, port) = authority.split_once(':').map_or((authority, Some(80)), |(h, p)| (h, p.parse().ok()));
+        let (Some(ip), Some(port)) = (if host == "localhost" { Some(guest.machine.ip) } else { parse_ip(host) }, port)
+        else {
+            guest.warn(format!("wget: bad address '{host}'"));
+            return 1;
+        };
+        let ip = if ip == sim::Ip::new(127, 0, 0, 1) { guest.machine.ip } else { ip };
+        let addr = Addr { ip, port };
+        if !quiet {
+            guest.warn(format!("Connecting to {authority} ({addr})"));
+        }
+        let request = HttpRequest::get(&path, authority, "Wget");
+        let answer = fetch(&guest.ctx, guest.machine.ip, addr, request, Duration::from_secs(patience)).await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(why) => {
+                guest.warn(match why {
+                    NetError::Refused => format!("wget: can't connect to remote host ({ip}): Connection refused"),
+                    NetError::Unreachable => format!("wget: can't connect to remote host ({ip}): No route to host"),
+                    NetError::TimedOut => "wget: download timed out".to_string(),
+                    _ => "wget: error getting response: Connection reset by peer".to_string(),
+                });
+                return 1;
+            }
+        };
+        if answer.status >= 400 {
+            guest.warn(format!(
+                "wget: server returned error: HTTP/1.1 {} {}",
+                answer.status,
+                super::http::reason(answer.status)
+            ));
+            return 1;
+        }
+        if spider {
+            return 0;
+        }
+        match output.as_deref() {
+            Some("-") => {
+                let _ = guest.process.stdout.write(&answer.body).await;
+            }
+            other => {
+                let name = other.map_or_else(
+                    || path.rsplit('/').next().filter(|n| !n.is_empty()).unwrap_or("index.html").to_string(),
+                    str::to_string,
+                );
+                if let Err(why) = guest.process.files.write(&guest.process.path(&name), &answer.body) {
+                    guest.warn(format!("wget: can't open '{name}': {why}"));
+                    return 1;
+                }
+            }
+        }
+        0
+    })
 }
 
 fn sleep(ctx: Ctx, process: Process) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         let mut total = Duration::ZERO;
         for text in process.args.iter().skip(1) {
-            match text.parse::<u32>() {
-                Ok(seconds) => total += Duration::from_secs(u64::from(seconds)),
-                Err(_) => {
+            let (number, unit) = match text.chars().last() {
+                Some('s') => (text.trim_end_matches('s'), 1.0),
+                Some('m') => (text.trim_end_matches('m'), 60.0),
+                Some('h') => (text.trim_end_matches('h'), 3_600.0),
+                Some('d') => (text.trim_end_matches('d'), 86_400.0),
+                _ => (text.as_str(), 1.0),
+            };
+            match number.parse::<f64>().ok().map(|n| n * unit).filter(|n| n.is_finite() && *n >= 0.0 && *n < 1e9) {
+                Some(seconds) => total += Duration::from_secs_f64(seconds),
+                None => {
                     let _ = process.stderr.write(format!("sleep: invalid number '{text}'\n").as_bytes()).await;
                     return 1;
                 }

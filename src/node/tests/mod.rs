@@ -1,6 +1,7 @@
 //! Nodes in a small world: one etcd member, one API server, and a test that plays the scheduler.
 
 mod lifecycle;
+mod streams;
 
 use crate::{Node, NodeBlueprint};
 use api::core_v1::{ConfigMap, Container, Event, Pod, ServiceAccount};
@@ -154,6 +155,13 @@ fn container(name: &str, image: &str) -> Container {
         termination_message_path: "/dev/termination-log".into(),
         ..Container::default()
     }
+}
+
+/// A busybox that runs a shell command.
+fn shell(command: &str) -> Container {
+    let mut one = container("app", "busybox:1.36");
+    one.command = ["sh", "-c", command].map(Str::from).into();
+    one
 }
 
 /// (status, reason) of a condition.

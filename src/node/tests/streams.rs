@@ -1,0 +1,117 @@
+//! Logs and commands through the API server.
+
+use super::*;
+use api::Resource;
+use api::rest::{Answer, Channel, ExecOptions, LogOptions, Query, Verb};
+use client::StreamEvent;
+
+impl World {
+    async fn logs(&self, pod: &str, options: LogOptions) -> Result<String, String> {
+        let mut request = self.client.prepare(Verb::Get, Pod::KIND, "default", pod, "log");
+        request.query = Query::Log(options);
+        let (response, stream) = self.client.stream_request(request).await.map_err(|why| why.to_string())?;
+        Ok(read(response, stream).await.0)
+    }
+
+    /// Output, errors, and how it ended.
+    async fn exec(&self, pod: &str, command: &[&str]) -> (String, String, String) {
+        let mut request = self.client.prepare(Verb::Create, Pod::KIND, "default", pod, "exec");
+        let command = command.iter().map(|w| Str::from(*w)).collect();
+        request.query = Query::Exec(ExecOptions { container: "app".into(), command, ..ExecOptions::default() });
+        match self.client.stream_request(request).await {
+            Ok((response, stream)) => read(response, stream).await,
+            Err(why) => (String::new(), String::new(), why.to_string()),
+        }
+    }
+}
+
+async fn read(response: api::rest::Response, mut stream: client::ByteStream) -> (String, String, String) {
+    if let Answer::Text(text) = &response.answer {
+        return (text.to_string(), String::new(), String::new());
+    }
+    let (mut out, mut err) = (String::new(), String::new());
+    loop {
+        match stream.next().await {
+            Ok(StreamEvent::Data(Channel::Stderr, bytes)) => err.push_str(&String::from_utf8_lossy(&bytes)),
+            Ok(StreamEvent::Data(_, bytes)) => out.push_str(&String::from_utf8_lossy(&bytes)),
+            Ok(StreamEvent::End(status)) => {
+                let end = status
+                    .map(|s| (*s).clone().into_object())
+                    .map(|s| if s.status == "Success" { String::new() } else { s.message.to_string() });
+                return (out, err, end.unwrap_or_default());
+            }
+            Err(why) => return (out, err, why.to_string()),
+        }
+    }
+}
+
+#[test]
+fn a_talking_container_is_heard() {
+    with_node(|world| async move {
+        world
+            .run("talker", |pod| {
+                pod.spec.make().containers =
+                    [shell("i=0; while true; do i=$((i+1)); echo line $i; sleep 1; done")].into()
+            })
+            .await;
+        world.until_ready("talker").await;
+        world.sleep(4.0).await;
+        let all = world.logs("talker", LogOptions::default()).await.unwrap();
+        assert!(all.starts_with("line 1\nline 2\nline 3\n"), "{all}");
+        let tail = world.logs("talker", LogOptions { tail_lines: Some(2), ..LogOptions::default() }).await.unwrap();
+        assert_eq!(tail.lines().count(), 2);
+        let few = world.logs("talker", LogOptions { limit_bytes: Some(6), ..LogOptions::default() }).await.unwrap();
+        assert_eq!(few, "line 1");
+        let stamped = world.logs("talker", LogOptions { timestamps: true, ..LogOptions::default() }).await.unwrap();
+        assert!(stamped.starts_with("2026-11-29T18:00:"), "{stamped}");
+        let previous = world.logs("talker", LogOptions { previous: true, ..LogOptions::default() }).await;
+        assert_eq!(previous, Err("previous terminated container \"app\" in pod \"talker\" not found".to_string()));
+
+        assert_eq!(world.exec("talker", &["echo", "hi"]).await, ("hi\n".into(), String::new(), String::new()));
+        let ended = world.exec("talker", &["sh", "-c", "echo $HOSTNAME; pwd; exit 5"]).await;
+        assert_eq!((&*ended.0, ended.2.contains('5')), ("talker\n/\n", true), "{ended:?}");
+        let none = world.exec("talker", &["nosuchcommand"]).await;
+        assert!(none.2.starts_with("Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \""), "{none:?}");
+        assert!(none.2.ends_with("OCI runtime exec failed: exec failed: unable to start container process: exec: \"nosuchcommand\": executable file not found in $PATH"), "{none:?}");
+    });
+}
+
+#[test]
+fn a_shell_that_is_first_ignores_what_it_does_not_trap() {
+    with_node(|world| async move {
+        for (name, command, code) in
+            [("deaf", "sleep 3600", 137), ("polite", "trap 'echo bye; exit 3' TERM; while true; do sleep 1; done", 3)]
+        {
+            world
+                .run(name, |pod| {
+                    let spec = pod.spec.make();
+                    spec.termination_grace_period_seconds = Some(3);
+                    spec.containers = [shell(command)].into();
+                })
+                .await;
+            world.until_ready(name).await;
+            world.client.delete::<Pod>("default", name, &Default::default()).await.unwrap();
+            let ended =
+                world
+                    .until(|w| async move {
+                        w.node.look().into_iter().find(|c| c.pod.1 == *name && c.status.finished_at != 0)
+                    })
+                    .await;
+            assert_eq!(ended.status.exit_code, code, "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_token_is_mounted() {
+    with_node(|world| async move {
+        world.run("web", |_| {}).await;
+        world.until_ready("web").await;
+        let pod = world.pod("web").await;
+        let volume = &pod.spec.volumes[0].name;
+        let at = format!("/var/lib/kubelet/pods/{}/volumes/kubernetes.io~projected/{volume}", pod.metadata.uid);
+        assert_eq!(world.node.files().list(&at), Ok(vec!["ca.crt".to_string(), "namespace".into(), "token".into()]));
+        let out = world.exec("web", &["sh", "-c", "read x < /var/run/secrets/kubernetes.io/serviceaccount/namespace; echo $x; echo $KUBERNETES_SERVICE_HOST"]).await;
+        assert_eq!(out.0, "default\n10.96.0.1\n", "{out:?}");
+    });
+}
