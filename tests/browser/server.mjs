@@ -17,18 +17,22 @@ const TYPES = {
   ".yaml": "text/yaml; charset=utf-8",
 };
 
-// Listens on a free port of this machine, or on `port`; `replace` maps a file's name to what is sent in its stead.
+// Listens on a free port of this machine, or on `port`; `replace` maps a file's name to a function of how often it was
+// asked for before, which gives what is sent in its stead, or nothing.
 export async function serve({ folder, prefix = "/", port = 0, replace = {} }) {
   const served = new Set();
+  const asked = new Map();
   const server = createServer((request, response) => {
     response.setHeader("Content-Security-Policy", POLICY);
     response.setHeader("Cache-Control", "no-store");
     const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
     const name = normalize(path.startsWith(prefix) ? path.slice(prefix.length) : "..") || "index.html";
     const file = join(folder, name === "." || name.endsWith("/") ? "index.html" : name);
-    if (replace[name] !== undefined) {
-      response.writeHead(replace[name].status ?? 200, { "Content-Type": TYPES[extname(name)] ?? "text/plain" });
-      response.end(replace[name].body ?? "");
+    const times = asked.get(name) ?? 0;
+    asked.set(name, times + 1);
+    const instead = replace[name]?.(times);
+    if (instead !== undefined) {
+      response.writeHead(200, { "Content-Type": TYPES[extname(name)] ?? "text/plain" }).end(instead);
       return;
     }
     if (name.startsWith("..") || !statSync(file, { throwIfNoEntry: false })?.isFile()) {

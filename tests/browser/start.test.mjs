@@ -1,4 +1,4 @@
-// The worker and the page's frame, without what the page shows.
+// The page's start, and what is shown where it can't.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start } from "./browser.mjs";

@@ -1,0 +1,234 @@
+// The page's main job, by mouse and by keyboard, and what surrounds it.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { start } from "./browser.mjs";
+import { axe, booted, edit, readyPods, run, story, untilReady } from "./cluster.mjs";
+
+let chromium;
+before(async () => { chromium = await start(); });
+after(() => chromium?.stop());
+
+// Opens the page, waits for the cluster, and makes sure that nothing troubled the console at the end.
+async function visit(query, context, body) {
+  const { page, troubles, close } = await chromium.open(query, context);
+  try {
+    await booted(page);
+    await body(page);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await close();
+  }
+}
+
+const PENDING = `apiVersion: v1
+kind: Pod
+metadata:
+  name: big
+spec:
+  containers:
+  - name: c
+    image: nginx:1.27
+    resources:
+      requests:
+        cpu: "40"
+`;
+
+test("Apply by mouse: three pods become ready, and the steps say how", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, false);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await untilReady(page, "web", 3);
+    await page.locator(".trip li.done").nth(5).waitFor({ timeout: 15_000 });
+    assert.match(await page.locator(".trip").innerText(), /web · 3\/3/);
+  }));
+
+test("Apply by keyboard alone, then kubectl in the terminal", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, false);
+    await page.locator(".cm-content").focus();
+    await page.keyboard.press("Control+Enter");
+    await untilReady(page, "web", 3);
+    // From the tab of the manifest to the terminal's.
+    await page.getByRole("tab", { name: "Manifest" }).focus();
+    await page.keyboard.press("ArrowRight");
+    if (!(await page.getByRole("combobox", { name: "Command" }).isVisible())) await page.keyboard.press("Enter");
+    await page.getByRole("combobox", { name: "Command" }).focus();
+    await page.keyboard.type("kubectl get deployment web -o jsonpath='{.status.readyReplicas}'");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.locator(".term .ln.o", { hasText: /^3$/ }).waitFor();
+  }));
+
+test("story mode holds at each step and ends with ready pods", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, true);
+    await page.getByRole("button", { name: "Apply" }).click();
+    const dialog = page.getByRole("dialog", { name: "Story" });
+    await dialog.waitFor({ timeout: 15_000 });
+    const sentences = new Set();
+    for (let step = 0; step < 12 && (await dialog.isVisible()); step++) {
+      await page.waitForFunction(
+        () => !document.querySelector(".story") || document.querySelector(".story .btn.main")?.getAttribute("aria-disabled") === "false",
+        null,
+        { timeout: 30_000 },
+      );
+      if (!(await dialog.isVisible())) break;
+      sentences.add(await dialog.locator("p").innerText());
+      await page.keyboard.press("Enter");
+      await page.waitForTimeout(300);
+    }
+    assert.ok(sentences.size >= 5, [...sentences].join("\n"));
+    await untilReady(page, "web", 3);
+  }));
+
+test("a story can be left by a key", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, true);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByRole("dialog", { name: "Story" }).waitFor({ timeout: 15_000 });
+    await page.keyboard.press("Escape");
+    await untilReady(page, "web", 3);
+  }));
+
+test("a broken manifest gets the server's own error and changes nothing", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, false);
+    await edit(page, "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replica: 3\n");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText('unknown field "spec.replica"').first().waitFor();
+    await edit(page, "kind: [\n");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.locator(".problems.bad").waitFor();
+    assert.equal(await run(page, "kubectl get deployments,pods"), "No resources found in default namespace.");
+  }));
+
+test("whatever is typed into the terminal gets an answer", () =>
+  visit("?lang=en", {}, async (page) => {
+    assert.match(await run(page, "kubectl get nodes"), /^NAME +STATUS +ROLES +AGE +VERSION\nnode-1 +Ready/);
+    assert.equal(await run(page, "kubectl get pdos"), 'error: the server doesn\'t have a resource type "pdos"');
+    assert.match(await run(page, "frobnicate --now"), /frobnicate: command not found/);
+    assert.match(await run(page, "kubectl get nodes | grep -c Ready"), /^3$/);
+    assert.match(await run(page, "kubectl create deployment x"), /required flag\(s\) "image" not set|error/);
+    for (const junk of ["'", "((((", "| | |", "kubectl \u0000", "💥 && 💥", "$(", "kubectl get -o jsonpath={", "<<<"]) {
+      await page.getByRole("combobox", { name: "Command" }).fill(junk);
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Control+c");
+    }
+    assert.match(await run(page, "kubectl get nodes"), /node-3 +Ready/);
+  }));
+
+test("the controllers' logs are there, can be filtered, and lead to objects", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, false);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await untilReady(page, "web", 3);
+    const log = page.getByRole("log", { name: "Controller logs" });
+    await log.getByText("Successfully bound pod to node").first().waitFor();
+    await page.getByRole("combobox", { name: "Component" }).selectOption("kube-scheduler");
+    await page.waitForFunction(() => {
+      const rows = [...document.querySelectorAll(".log .r .co")];
+      return rows.length > 0 && rows.every((row) => row.textContent.includes("scheduler"));
+    });
+    await page.getByPlaceholder("Object or word").fill("no such word");
+    await page.getByText("No line matches.").waitFor();
+  }));
+
+test("the inspector says why a pod is pending", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, false);
+    await edit(page, PENDING);
+    await page.getByRole("button", { name: "Apply" }).click();
+    const chip = page.locator('#cluster button[aria-label^="Pod big,"]');
+    await chip.waitFor({ timeout: 15_000 });
+    await chip.click();
+    const inspector = page.getByRole("complementary", { name: "Inspector" });
+    await inspector.getByText("Why no node fits").waitFor();
+    await inspector.getByText("Insufficient cpu").first().waitFor();
+    await inspector.getByText("How it came to be").waitFor();
+    await inspector.getByRole("tab", { name: "Describe" }).click();
+    await inspector.getByText("FailedScheduling").waitFor();
+    await inspector.getByRole("tab", { name: "YAML" }).click();
+    await inspector.getByText("kind: Pod").first().waitFor();
+  }));
+
+test("a stopped node is told, and comes back", () =>
+  visit("?lang=en", {}, async (page) => {
+    await run(page, "cluster stop node-2");
+    await page.locator('#cluster [aria-label="node-2"]').getByText(/powered off/i).first().waitFor();
+    await run(page, "cluster start node-2");
+    await page.locator('#cluster [aria-label="node-2"]').getByText("Ready", { exact: true }).first().waitFor({ timeout: 30_000 });
+  }));
+
+test("the clock can be held and let go", () =>
+  visit("?lang=en", {}, async (page) => {
+    const clock = () => page.getByRole("timer").getAttribute("aria-label");
+    await page.locator("#play").click();
+    await page.waitForTimeout(300);
+    const held = await clock();
+    await page.waitForTimeout(1500);
+    assert.equal(await clock(), held);
+    await page.locator("#play").click();
+    await page.waitForTimeout(2500);
+    assert.notEqual(await clock(), held);
+  }));
+
+test("both languages, chosen by address, by browser and by button", async () => {
+  await visit("?lang=ko", {}, async (page) => {
+    await page.getByRole("button", { name: "적용" }).waitFor();
+    assert.equal(await page.locator("html").getAttribute("lang"), "ko");
+    await page.getByRole("group", { name: "언어" }).getByRole("button", { name: "EN" }).click();
+    await page.getByRole("button", { name: "Apply" }).waitFor();
+    assert.equal(await page.locator("html").getAttribute("lang"), "en");
+  });
+  await visit("", { locale: "ko-KR" }, (page) => page.getByRole("button", { name: "적용" }).waitFor());
+});
+
+test("the compact form fits its frame and does the main job", () =>
+  visit("?embed=1&lang=en", { viewport: { width: 760, height: 600 } }, async (page) => {
+    await story(page, false);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.waitForFunction(() => document.body.innerText.includes("3/3"), null, { timeout: 30_000 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(wide, 0);
+  }));
+
+test("a phone shows one panel at a time, without sideways scrolling", () =>
+  visit2("?lang=en", { viewport: { width: 360, height: 740 }, hasTouch: true }, async (page) => {
+    const bar = page.getByRole("navigation", { name: "Panels" });
+    for (const name of ["Manifest", "Terminal", "Cluster", "Logs"]) {
+      await bar.getByRole("button", { name }).click();
+      await page.waitForTimeout(200);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.equal(wide, 0, name);
+    }
+  }));
+
+// As `visit`, where the map may not be the first panel.
+async function visit2(query, context, body) {
+  const { page, troubles, close } = await chromium.open(query, context);
+  try {
+    await page.waitForFunction(() => !document.querySelector(".outline"), null, { timeout: 20_000 });
+    await body(page);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await close();
+  }
+}
+
+for (const [theme, lang] of [["light", "en"], ["dark", "ko"]]) {
+  test(`an accessibility checker finds nothing: ${theme}, ${lang}`, () =>
+    visit(`?lang=${lang}&theme=${theme}`, {}, async (page) => {
+      assert.deepEqual(await axe(page), [], "at the start");
+      await story(page, false);
+      await page.locator(".actions .btn.main").click();
+      await untilReady(page, "web", 3);
+      await readyPods(page, "web").first().click();
+      await page.locator(".insp").waitFor();
+      await page.waitForTimeout(500);
+      assert.deepEqual(await axe(page), [], "with the inspector open");
+      await page.locator("#side-terminal").click();
+      await page.waitForTimeout(300);
+      assert.deepEqual(await axe(page), [], "with the terminal open");
+    }));
+}
