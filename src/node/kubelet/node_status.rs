@@ -27,6 +27,13 @@ const FAST_PERIOD: Duration = Duration::from_millis(100);
 const RUNTIME_PATIENCE: Duration = Duration::from_secs(30);
 /// Images that the status names at most.
 const MAX_IMAGES: usize = 50;
+/// Features that the node says it has (NodeDeclaredFeatures).
+const DECLARED_FEATURES: &[&str] = &[
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+];
 /// Seconds that the heartbeat's lease lasts.
 const LEASE_SECONDS: i32 = 40;
 /// How often it is renewed.
@@ -69,6 +76,7 @@ pub async fn run(kubelet: Rc<Kubelet>) {
     klog::info("Successfully registered node")
         .str("node", &kubelet.config.node_name)
         .log(&ctx, "kubelet_node_status.go:81");
+    kubelet.node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
     kubelet.node.synced().await;
     ctx.spawn("csinode", create_csi_node(kubelet.clone()));
     let mut ready = false;
@@ -269,6 +277,7 @@ async fn fill(kubelet: &Rc<Kubelet>, status: &mut NodeStatus) {
     info.kernel_version = config.kernel_version.clone();
     info.kubelet_version = config.version.clone();
     info.os_image = config.os_image.clone();
+    info.running_in_user_namespace = Some(false);
     status.features = Ptr::some(NodeFeatures { supplemental_groups_policy: Some(true) });
     let handler = |name: &str| NodeRuntimeHandler {
         name: name.into(),
@@ -277,6 +286,7 @@ async fn fill(kubelet: &Rc<Kubelet>, status: &mut NodeStatus) {
             user_namespaces: Some(false),
         }),
     };
+    status.declared_features = DECLARED_FEATURES.iter().map(|name| Str::from(*name)).collect();
     status.runtime_handlers = [handler(""), handler("runc")].into();
 
     let now = Time::from_unix(kubelet.ctx.unix_nanos().div_euclid(1_000_000_000));

@@ -5,13 +5,13 @@
 //! nothing changes; what did change is seen at the same moments, on a grid of one second.
 
 use super::cri_client::CriClient;
-use crate::runtime::cri::{PodRecord, State};
+use crate::runtime::cri::{Call, PodRecord, Reply, State};
 use api::Str;
 use futures_util::future::{Either, select};
 use sim::sync::Notify;
 use sim::{Ctx, Duration, Instant};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// How often the runtime is listed.
@@ -33,8 +33,11 @@ pub struct Pleg {
     ctx: Ctx,
     runtime: Rc<CriClient>,
     records: RefCell<BTreeMap<Str, Rc<PodRecord>>>,
-    /// When the last relist began.
+    /// When the last relist began, and the last look at single pods.
     observed: Cell<Instant>,
+    observed_pods: RefCell<BTreeMap<Str, Instant>>,
+    /// Pods to be looked at now. Bounded by the number of pods.
+    requested: RefCell<BTreeSet<Str>>,
     listed: Notify,
     /// Somebody waits for a relist after this moment.
     wanted: Cell<Option<Instant>>,
@@ -51,6 +54,8 @@ impl Pleg {
             runtime,
             records: RefCell::default(),
             observed: Cell::new(Instant::ZERO),
+            observed_pods: RefCell::default(),
+            requested: RefCell::default(),
             listed: Notify::new(),
             wanted: Cell::new(None),
             wanting: Notify::new(),
@@ -78,7 +83,8 @@ impl Pleg {
     pub async fn newer_than(&self, uid: &str, moment: Instant) -> Rc<PodRecord> {
         loop {
             let listed = self.listed.notified();
-            if self.observed.get() > moment {
+            let alone = self.observed_pods.borrow().get(uid).copied().unwrap_or(Instant::ZERO);
+            if self.observed.get().max(alone) > moment {
                 return self.record(uid);
             }
             if self.wanted.get().is_none_or(|w| w > moment) {
@@ -94,18 +100,51 @@ impl Pleg {
         self.records.borrow_mut().insert(uid.clone(), record);
     }
 
+    /// Has one pod looked at without waiting for the next relist.
+    pub fn request(&self, uid: &Str) {
+        self.requested.borrow_mut().insert(uid.clone());
+        self.wanting.notify();
+    }
+
+    async fn relist_pod(&self, uid: &Str, report: &impl Fn(&Str, &[PodEvent])) {
+        let Ok(Reply::Pod(new)) = self.runtime.call(Call::PodStatus(uid.clone())).await else { return };
+        let looked = self.ctx.now();
+        let events = self.take(uid, new);
+        self.observed_pods.borrow_mut().insert(uid.clone(), looked);
+        self.listed.notify();
+        if !events.is_empty() {
+            report(uid, &events);
+        }
+    }
+
+    /// Takes a pod's new record; what happened since the old one.
+    fn take(&self, uid: &Str, new: Rc<PodRecord>) -> Vec<PodEvent> {
+        let events = compare(&self.record(uid), &new);
+        if new.sandboxes.is_empty() && new.containers.is_empty() {
+            self.records.borrow_mut().remove(uid);
+            self.observed_pods.borrow_mut().remove(uid);
+        } else {
+            self.records.borrow_mut().insert(uid.clone(), new);
+        }
+        events
+    }
+
     /// Relists when there is something to see, and reports what happened.
     pub async fn run(self: Rc<Self>, report: impl Fn(&Str, &[PodEvent])) {
         loop {
             let (changed, wanting) = (self.runtime.on_change().notified(), self.wanting.notified());
-            let due = self.wanted.get().is_some() || (self.runtime.has_changed() && self.runtime.connected());
-            if !due {
-                match select(changed, wanting).await {
-                    Either::Left(_) | Either::Right(_) => continue,
-                }
+            let single = self.requested.borrow_mut().pop_first();
+            if let Some(uid) = single {
+                self.relist_pod(&uid, &report).await;
+                continue;
             }
-            self.ctx.sleep_until(super::ticks::next(self.first, RELIST_PERIOD, self.ctx.now())).await;
-            self.relist(&report).await;
+            let due = self.wanted.get().is_some() || (self.runtime.has_changed() && self.runtime.connected());
+            let grid = super::ticks::next(self.first, RELIST_PERIOD, self.ctx.now());
+            if !due {
+                select(changed, wanting).await;
+            } else if let Either::Right(_) = select(wanting, self.ctx.sleep_until(grid)).await {
+                self.relist(&report).await;
+            }
         }
     }
 
@@ -116,13 +155,7 @@ impl Pleg {
             let Ok(pods) = self.runtime.snapshot().await else { return };
             self.healthy.set(true);
             for (uid, new) in pods {
-                let old = self.record(&uid);
-                let events = compare(&old, &new);
-                if new.sandboxes.is_empty() && new.containers.is_empty() {
-                    self.records.borrow_mut().remove(&uid);
-                } else {
-                    self.records.borrow_mut().insert(uid.clone(), new);
-                }
+                let events = self.take(&uid, new);
                 if !events.is_empty() {
                     happened.push((uid, events));
                 }

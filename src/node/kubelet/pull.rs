@@ -77,11 +77,13 @@ pub async fn ensure_image(
                     pulled.size
                 ),
             );
+            kubelet.node_state.images_changed.set(true);
             Ok(pulled.image_ref.clone())
         }
         Ok(_) => Err(("ErrImagePull".to_string(), String::new())),
         Err(why) => {
-            let why = why.to_string();
+            // What the runtime can't put a code to is shown as it says it.
+            let why = if why.code == "Unknown" { why.desc } else { why.to_string() };
             say("Warning", "Failed", &format!("Failed to pull image {quoted}: {why}"));
             let now = kubelet.ctx.now();
             kubelet.pull_backoff.borrow_mut().next(&key, now, now);

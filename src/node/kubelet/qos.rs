@@ -2,7 +2,7 @@
 
 use super::restart::is_sidecar;
 use api::core_v1::{Container, PodSpec, ResourceRequirements};
-use api::{Map, Ptr, Quantity, Str};
+use api::{Map, Ptr, Quantity};
 
 /// `Guaranteed`
 pub const GUARANTEED: &str = "Guaranteed";
@@ -105,30 +105,13 @@ pub fn pod_requests(spec: &PodSpec) -> Map<Quantity> {
 pub fn pod_level_resources(spec: &PodSpec) -> Ptr<ResourceRequirements> {
     let requests = pod_requests(spec);
     let mut limits: Map<Quantity> = Map::default();
-    // A limit of the whole stands only where every container has one.
-    for name in ["cpu", "memory"] {
-        let mut total: Option<Quantity> = None;
-        let mut complete = true;
-        for container in spec.containers.iter() {
-            match container.resources.limits.get(name) {
-                Some(limit) => match &mut total {
-                    Some(sum) => sum.add(limit),
-                    None => total = Some(limit.clone()),
-                },
-                None => complete = false,
-            }
-        }
-        if let Some(total) = total.filter(|_| complete) {
-            limits.insert(Str::from(name), total);
-        }
+    for container in spec.containers.iter().chain(spec.init_containers.iter().filter(|c| is_sidecar(c))) {
+        add(&mut limits, &container.resources.limits);
     }
     if let Some(own) = spec.resources.get() {
         for (name, quantity) in &own.limits {
             limits.insert(name.clone(), quantity.clone());
         }
-    }
-    if requests.is_empty() && limits.is_empty() {
-        return Ptr::default();
     }
     Ptr::some(ResourceRequirements { requests, limits, ..ResourceRequirements::default() })
 }

@@ -157,8 +157,10 @@ impl Call10250 {
             return Ok(before.container_id.clone());
         }
         Err(Status::bad_request(match one.state.waiting.get().map(|w| &*w.reason) {
-            Some(reason @ ("ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable")) => {
-                let _ = reason;
+            Some("ErrImagePull") => {
+                format!("container {} in pod {} is waiting to start: image can't be pulled", quote(name), quote(pod))
+            }
+            Some("ImagePullBackOff") => {
                 format!(
                     "container {} in pod {} is waiting to start: trying and failing to pull image",
                     quote(name),

@@ -78,10 +78,13 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
 
     let verdict = |probe, id: &str| kubelet.probes.life_verdict(probe, id);
     let actions = actions::compute(pod, record, &verdict);
+    let changes = actions.kill_pod
+        || actions.create_sandbox
+        || !(actions.kill.is_empty() && actions.start_init.is_empty() && actions.start.is_empty());
     let mut run = Run { kubelet, pod, record, failures: Vec::new(), retry_at: None };
     run.perform(actions).await;
     if run.failures.is_empty() {
-        Outcome::Synced
+        Outcome::Synced(changes)
     } else {
         let why =
             if run.failures.len() == 1 { run.failures.concat() } else { format!("[{}]", run.failures.join(", ")) };

@@ -70,8 +70,8 @@ pub struct Worker {
 
 /// What a sync of a pod came to.
 pub enum Outcome {
-    /// All is as it should be.
-    Synced,
+    /// All is as it should be; true if something was done for it.
+    Synced(bool),
     /// Nothing of it will run again.
     Terminal,
     /// It failed; try again at the given moment, or after the usual time.
@@ -245,7 +245,12 @@ async fn run(kubelet: Rc<Kubelet>, worker: Rc<Worker>) {
                 worker.pending.set(true);
                 continue;
             }
-            Outcome::Synced => RESYNC,
+            Outcome::Synced(changed) => {
+                if changed {
+                    kubelet.pleg.request(&uid);
+                }
+                RESYNC
+            }
             Outcome::Failed(why, until) => {
                 klog::error("Error syncing pod, skipping")
                     .err(&why)

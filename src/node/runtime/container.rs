@@ -27,8 +27,13 @@ impl Runtime {
             Some(sandbox) => sandbox.status.pod_uid.clone(),
             None => return Err(CriError::not_found(format!("failed to find sandbox id \"{sandbox_id}\": not found"))),
         };
-        let (repository, tag) = match self.disk.images.borrow().get(&*config.image_ref) {
-            Some(stored) => (stored.repository, stored.tag),
+        let (repository, tag, image) = match self.disk.images.borrow().get(&*config.image_ref) {
+            // The status shows the first of the names that the image has here.
+            Some(stored) => (
+                stored.repository,
+                stored.tag,
+                stored.names.first().map_or_else(|| config.image_ref.clone(), Str::from),
+            ),
             None => {
                 return Err(CriError::not_found(format!(
                     "failed to resolve image \"{}\": not found",
@@ -49,7 +54,7 @@ impl Runtime {
             exit_code: 0,
             reason: Str::default(),
             message: Str::default(),
-            image: config.image.clone(),
+            image,
             image_ref: config.image_ref.clone(),
             restart_count: config.attempt,
             hash: config.hash,
@@ -103,7 +108,7 @@ impl Runtime {
         let Some(program) = find(&machine, argv.first().map_or("", String::as_str)) else {
             let why = not_found(argv.first().map_or("", String::as_str));
             let desc = format!(
-                "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: {why}"
+                "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: {why}"
             );
             container.status.state = State::Exited;
             container.status.exit_code = 128;
@@ -387,7 +392,7 @@ fn base_files(root: &Tree, hostname: &str, ip: Ip) {
     let _ = root.put("/etc/hostname", format!("{hostname}\n").as_bytes(), 0o644);
     let _ = root.put(
         "/etc/hosts",
-        format!("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{ip}\t{hostname}\n").as_bytes(),
+        format!("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{ip}\t{hostname}\n").as_bytes(),
         0o644,
     );
     let _ = root.put("/dev/null", b"", 0o666);

@@ -104,7 +104,7 @@ pub struct ContainerStatus {
     pub reason: Str,
     /// The termination message.
     pub message: Str,
-    /// The image as the pod names it.
+    /// The image's full name: `docker.io/library/nginx:1.27`.
     pub image: Str,
     /// `docker.io/library/nginx@sha256:...`.
     pub image_ref: Str,

@@ -20,19 +20,19 @@ pub struct Reference {
 pub enum ReferenceError {
     /// Not of the form.
     Format,
-    /// The repository has capital letters.
-    Uppercase,
+    /// The repository of that name has capital letters.
+    Uppercase(String),
     /// The repository's name is over 255 characters.
     TooLong,
 }
 
 impl fmt::Display for ReferenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Format => "invalid reference format",
-            Self::Uppercase => "invalid reference format: repository name must be lowercase",
-            Self::TooLong => "repository name must not be more than 255 characters",
-        })
+        match self {
+            Self::Format => f.write_str("invalid reference format"),
+            Self::Uppercase(name) => write!(f, "invalid reference format: repository name ({name}) must be lowercase"),
+            Self::TooLong => f.write_str("repository name must not be more than 255 characters"),
+        }
     }
 }
 
@@ -63,7 +63,9 @@ impl Reference {
             return Err(ReferenceError::Format);
         }
         if path.chars().any(|c| c.is_ascii_uppercase()) && path.to_ascii_lowercase().split('/').all(is_path_component) {
-            return Err(ReferenceError::Uppercase);
+            let of_hub =
+                if host == "docker.io" && !path.contains('/') { format!("library/{path}") } else { path.to_string() };
+            return Err(ReferenceError::Uppercase(of_hub));
         }
         if path.is_empty() || !path.split('/').all(is_path_component) {
             return Err(ReferenceError::Format);
@@ -172,6 +174,13 @@ mod tests {
         for text in ["", "Not A Valid Image", ":x", "a//b", "a:", "-a", "a@sha256:1", "a..b", "x/y:z:w"] {
             assert_eq!(of(text), Err("invalid reference format".to_string()), "{text}");
         }
-        assert_eq!(of("NGINX"), Err("invalid reference format: repository name must be lowercase".to_string()));
+        assert_eq!(
+            of("Not/Valid"),
+            Err("invalid reference format: repository name (Valid) must be lowercase".to_string())
+        );
+        assert_eq!(
+            of("NGINX"),
+            Err("invalid reference format: repository name (library/NGINX) must be lowercase".to_string())
+        );
     }
 }

@@ -14,7 +14,7 @@ fn a_pod_runs_and_ends() {
         world.run("web", |_| {}).await;
         let pod = world.until_ready("web").await;
         let took = seconds(&began, world.ctx.now());
-        assert!((0.4..2.5).contains(&took), "ready after {took} s");
+        assert!((0.5..1.2).contains(&took), "ready after {took} s");
         assert_eq!(pod.status.pod_ip, "10.244.0.2");
         assert_eq!(pod.status.host_ip, "172.18.0.11");
         assert_eq!(pod.status.qos_class, "BestEffort");

@@ -1,6 +1,6 @@
 //! busybox and alpine: a shell and its tools, which end at once when nobody types.
 
-use super::{BASE, Repository, Tag, tag};
+use super::{BASE, Repository, Tag};
 
 pub const BUSYBOX: Repository = Repository {
     path: "library/busybox",
@@ -24,7 +24,20 @@ pub const BUSYBOX: Repository = Repository {
 
 pub const ALPINE: Repository = Repository {
     path: "library/alpine",
-    tags: &[tag("3.20", "3.20.0", 1_456_763), tag("latest", "3.20.0", 1_456_763)],
+    tags: &[
+        Tag {
+            name: "3.20",
+            version: "3.20.0",
+            size: 1_456_986,
+            digest: "c7e4e474a7fc0e86d5c6af2cdfe5e1f013edad94762ae4856ed5292b8d3f2af6",
+        },
+        Tag {
+            name: "latest",
+            version: "3.20.0",
+            size: 1_456_986,
+            digest: "c7e4e474a7fc0e86d5c6af2cdfe5e1f013edad94762ae4856ed5292b8d3f2af6",
+        },
+    ],
     cmd: &["/bin/sh"],
     files: &[("/etc/alpine-release", "{version}\n")],
     ..BASE

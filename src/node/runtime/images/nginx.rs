@@ -1,6 +1,6 @@
 //! nginx: the entry point's script, then a server of its one page on port 80.
 
-use super::{BASE, PATH, Repository, Tag, tag};
+use super::{BASE, PATH, Repository, Tag};
 use crate::files::Entry;
 use crate::runtime::http::{HttpRequest, HttpResponse};
 use crate::runtime::program::{Guest, write_line};
@@ -13,15 +13,30 @@ const PAGE: &str = "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</t
 pub const NGINX: Repository = Repository {
     path: "library/nginx",
     tags: &[
-        tag("1.26", "1.26.0", 1_457_312),
+        Tag {
+            name: "1.26",
+            version: "1.26.0",
+            size: 1_457_386,
+            digest: "650c327b55480f44c6754b5bc7360b24d3231f22712ea7a96228c24e39dbc70d",
+        },
         Tag {
             name: "1.27",
             version: "1.27.0",
-            size: 1_457_312,
+            size: 1_457_387,
             digest: "196be35087f6304104d4d344d2ea85eb9353a78a2044489623ff9f8e1e63a41a",
         },
-        tag("1.28", "1.28.0", 1_457_312),
-        tag("latest", "1.28.0", 1_457_312),
+        Tag {
+            name: "1.28",
+            version: "1.28.0",
+            size: 1_457_387,
+            digest: "96f6d89e8b1bb76e44dc97d21edb918e0638df06e7692a0f8fac08222a6673c9",
+        },
+        Tag {
+            name: "latest",
+            version: "1.28.0",
+            size: 1_457_387,
+            digest: "96f6d89e8b1bb76e44dc97d21edb918e0638df06e7692a0f8fac08222a6673c9",
+        },
     ],
     entrypoint: &["/docker-entrypoint.sh"],
     env: &[PATH, ("NGINX_VERSION", "{version}")],

@@ -1,6 +1,6 @@
 //! pause: holds a sandbox's namespaces and does nothing.
 
-use super::{BASE, PATH, Repository, tag};
+use super::{BASE, PATH, Repository, Tag};
 use crate::runtime::program::Guest;
 use crate::runtime::signal::Signal;
 use shell::process::LocalFuture;
@@ -8,7 +8,26 @@ use shell::process::LocalFuture;
 pub const PAUSE: Repository = Repository {
     host: "registry.k8s.io",
     path: "pause",
-    tags: &[tag("3.10", "3.10", 319_906), tag("3.10.1", "3.10.1", 319_906), tag("3.10.2", "3.10.2", 319_906)],
+    tags: &[
+        Tag {
+            name: "3.10",
+            version: "3.10",
+            size: 303_987,
+            digest: "f419b8f555825bedf7638f904375c18848977c96edb6f1169a905f65ffc47826",
+        },
+        Tag {
+            name: "3.10.1",
+            version: "3.10",
+            size: 303_987,
+            digest: "f419b8f555825bedf7638f904375c18848977c96edb6f1169a905f65ffc47826",
+        },
+        Tag {
+            name: "3.10.2",
+            version: "3.10",
+            size: 303_987,
+            digest: "f419b8f555825bedf7638f904375c18848977c96edb6f1169a905f65ffc47826",
+        },
+    ],
     entrypoint: &["/pause"],
     env: &[PATH],
     user: 65_535,

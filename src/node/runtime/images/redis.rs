@@ -1,6 +1,6 @@
 //! redis: a server on port 6379.
 
-use super::{BASE, PATH, Repository, tag};
+use super::{BASE, PATH, Repository, Tag};
 use crate::runtime::program::Guest;
 use crate::runtime::signal::Signal;
 use crate::runtime::stamp::Stamp;
@@ -9,7 +9,20 @@ use sim::Conn;
 
 pub const REDIS: Repository = Repository {
     path: "library/redis",
-    tags: &[tag("7", "7.4.1", 1_457_001), tag("latest", "7.4.1", 1_457_001)],
+    tags: &[
+        Tag {
+            name: "7",
+            version: "7.4.1",
+            size: 1_457_159,
+            digest: "26007e3be0a4461d7a27713f537899a7af26fe249cffa40cdb3bf44f4aadc1d2",
+        },
+        Tag {
+            name: "latest",
+            version: "7.4.1",
+            size: 1_457_159,
+            digest: "26007e3be0a4461d7a27713f537899a7af26fe249cffa40cdb3bf44f4aadc1d2",
+        },
+    ],
     entrypoint: &["/docker-entrypoint.sh"],
     cmd: &["redis-server"],
     env: &[PATH, ("REDIS_VERSION", "{version}")],
