@@ -1,1 +1,7 @@
-//! The native program.
+//! The program `tabernetes`: plays transcripts against a simulated cluster and measures it.
+
+pub mod disk_files;
+pub mod frames;
+pub mod player;
+pub mod shim;
+pub mod transcript;

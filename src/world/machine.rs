@@ -1,0 +1,284 @@
+//! What runs where: components and nodes by name, and how to start each of them again.
+
+use crate::faults::{Fault, Filled};
+use sim::{Duration, HostId, ProcessId, Scope, Sim};
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// Starts a component on its machine.
+pub type Starter = Rc<dyn Fn(&Sim, HostId, &str) -> ProcessId>;
+
+/// A process of the cluster that can be stopped and started by name.
+#[derive(Clone)]
+pub struct Component {
+    /// `kube-scheduler-1`, `etcd-1`; `node-2/kubelet` for a part of a node. The process has the same name.
+    pub name: Rc<str>,
+    /// `kube-scheduler`, `etcd`; `kubelet`.
+    pub kind: &'static str,
+    /// Where it runs.
+    pub host: HostId,
+    /// The node whose part it is.
+    pub node: Option<Rc<str>>,
+    start: Starter,
+}
+
+/// A share of a node or a loop that a fault took.
+#[derive(Clone, PartialEq, Debug)]
+enum Standing {
+    SlowDisk(HostId, Duration),
+    Fill(Rc<str>, Filled, f64),
+    Skip(Rc<str>, f64),
+}
+
+/// Hooks of rooms that know how to be filled or to skip.
+pub trait FaultHooks {
+    /// A controller skips this share of its loops from now on; false if there is no such controller.
+    fn skip(&self, controller: &str, share: f64) -> bool;
+    /// A node's memory is taken to this share by something outside of pods; zero ends it.
+    fn fill_memory(&self, node: &str, share: f64);
+}
+
+/// All machines' programs.
+pub struct Machines {
+    sim: Sim,
+    components: RefCell<Vec<Component>>,
+    nodes: RefCell<Vec<(Rc<str>, HostId)>>,
+    standing: RefCell<Vec<Standing>>,
+    hooks: Rc<dyn FaultHooks>,
+    fsync: Duration,
+}
+
+impl Machines {
+    /// None yet.
+    pub fn new(sim: Sim, hooks: Rc<dyn FaultHooks>, fsync: Duration) -> Self {
+        Self {
+            sim,
+            components: RefCell::default(),
+            nodes: RefCell::default(),
+            standing: RefCell::default(),
+            hooks,
+            fsync,
+        }
+    }
+    /// Adds a component and starts it.
+    pub fn add(&self, name: &str, kind: &'static str, host: HostId, node: Option<&str>, start: Starter) {
+        start(&self.sim, host, name);
+        self.components.borrow_mut().push(Component { name: name.into(), kind, host, node: node.map(Into::into), start });
+    }
+    /// Says that `host` is a node of that name.
+    pub fn add_node(&self, name: &str, host: HostId) {
+        self.nodes.borrow_mut().push((name.into(), host));
+    }
+    /// All components, in the order in which they were added.
+    pub fn components(&self) -> Vec<Component> {
+        self.components.borrow().clone()
+    }
+    /// Whether the component runs.
+    pub fn is_running(&self, name: &str) -> bool {
+        self.sim.process(name).is_some()
+    }
+
+    fn node(&self, name: &str) -> Option<HostId> {
+        self.nodes.borrow().iter().find(|(n, _)| &**n == name).map(|(_, host)| *host)
+    }
+    /// The components that a name means; none if there is no such thing.
+    fn named(&self, name: &str) -> Vec<Component> {
+        // The one API server and etcd member of the default cluster also go without their number.
+        self.components.borrow().iter().filter(|c| &*c.name == name || c.node.is_none() && c.kind == name).cloned().collect()
+    }
+    fn scope(&self, name: &str) -> Result<Vec<Scope>, String> {
+        if let Some(host) = self.node(name) {
+            return Ok(vec![Scope::Host(host)]);
+        }
+        let found = self.named(name);
+        if found.is_empty() {
+            return Err(unknown(name));
+        }
+        Ok(found.into_iter().map(|c| Scope::Process(c.name)).collect())
+    }
+    fn host_of(&self, name: &str) -> Result<HostId, String> {
+        let host = self.node(name).or_else(|| self.named(name).first().map(|c| c.host));
+        host.ok_or_else(|| unknown(name))
+    }
+
+    /// Does what a fault command says; its output, or what is wrong with it.
+    pub fn apply(&self, fault: &Fault) -> Result<String, String> {
+        match fault {
+            Fault::Stop(names) => self.each(names, |m, c| m.halt(c, false), |m, host| m.sim.power_off(host)),
+            Fault::Kill(names) => self.each(names, |m, c| m.halt(c, true), |m, host| m.sim.power_off(host)),
+            Fault::Start(names) => self.each(names, Self::resume, Self::boot),
+            Fault::Cut(a, b) => {
+                let (a, b) = (self.scope(a)?, b.as_deref().map(|b| self.scope(b)).transpose()?);
+                self.pairs(&a, b.as_deref(), |x, y| self.sim.cut(x, y));
+                Ok(String::new())
+            }
+            Fault::Heal(None, _) => {
+                self.sim.heal(None, None);
+                Ok(String::new())
+            }
+            Fault::Heal(Some(a), b) => {
+                let (a, b) = (self.scope(a)?, b.as_deref().map(|b| self.scope(b)).transpose()?);
+                self.pairs(&a, b.as_deref(), |x, y| self.sim.heal(Some(&x), y.as_ref()));
+                Ok(String::new())
+            }
+            Fault::SlowLink(a, b, extra) => {
+                let (a, b) = (self.scope(a)?, self.scope(b)?);
+                self.pairs(&a, Some(&b), |x, y| self.sim.slow(x, y, *extra));
+                Ok(String::new())
+            }
+            Fault::SlowDisk(a, time) => {
+                let host = self.host_of(a)?;
+                self.sim.set_fsync(host, if time.is_zero() { self.fsync } else { *time });
+                self.stand(|s| matches!(s, Standing::SlowDisk(h, _) if *h == host));
+                if !time.is_zero() {
+                    self.standing.borrow_mut().push(Standing::SlowDisk(host, *time));
+                }
+                Ok(String::new())
+            }
+            Fault::Fill(a, what, share) => {
+                let host = self.node(a).ok_or_else(|| unknown(a))?;
+                match what {
+                    Filled::Memory => self.hooks.fill_memory(a, *share),
+                    Filled::Disk => {
+                        let (_, capacity) = self.sim.disk_usage(host);
+                        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+                        self.sim.set_disk(host, capacity, (capacity as f64 * share) as u64);
+                    }
+                }
+                self.stand(|s| matches!(s, Standing::Fill(n, w, _) if **n == **a && w == what));
+                if *share > 0.0 {
+                    self.standing.borrow_mut().push(Standing::Fill(a.as_str().into(), *what, *share));
+                }
+                Ok(String::new())
+            }
+            Fault::Skip(controller, share) => {
+                if !self.hooks.skip(controller, *share) {
+                    return Err(format!("there is no controller {controller:?}"));
+                }
+                self.stand(|s| matches!(s, Standing::Skip(n, _) if **n == **controller));
+                if *share > 0.0 {
+                    self.standing.borrow_mut().push(Standing::Skip(controller.as_str().into(), *share));
+                }
+                Ok(String::new())
+            }
+            Fault::Status => Ok(self.status()),
+            Fault::Restore => self.restore(),
+        }
+    }
+
+    fn each(
+        &self,
+        names: &[String],
+        component: impl Fn(&Self, &Component),
+        node: impl Fn(&Self, HostId),
+    ) -> Result<String, String> {
+        // All names are looked up first: a mistake changes nothing.
+        let mut todo = Vec::new();
+        for name in names {
+            let (host, parts) = (self.node(name), self.named(name));
+            if host.is_none() && parts.is_empty() {
+                return Err(unknown(name));
+            }
+            todo.push((host, parts));
+        }
+        for (host, parts) in todo {
+            match host {
+                Some(host) => node(self, host),
+                None => parts.iter().for_each(|c| component(self, c)),
+            }
+        }
+        Ok(String::new())
+    }
+    fn halt(&self, component: &Component, at_once: bool) {
+        if let Some(process) = self.sim.process(&component.name) {
+            if at_once { self.sim.kill(process) } else { self.sim.terminate(process) }
+        }
+    }
+    fn resume(&self, component: &Component) {
+        if self.sim.process(&component.name).is_none() && self.sim.host_up(component.host) {
+            (component.start)(&self.sim, component.host, &component.name);
+        }
+    }
+    fn boot(&self, host: HostId) {
+        if self.sim.host_up(host) {
+            return;
+        }
+        self.sim.power_on(host);
+        for component in self.components().iter().filter(|c| c.host == host) {
+            self.resume(component);
+        }
+    }
+    fn pairs(&self, a: &[Scope], b: Option<&[Scope]>, act: impl Fn(Scope, Option<Scope>)) {
+        for x in a {
+            match b {
+                None => act(x.clone(), None),
+                Some(b) => b.iter().for_each(|y| act(x.clone(), Some(y.clone()))),
+            }
+        }
+    }
+    fn stand(&self, gone: impl Fn(&Standing) -> bool) {
+        self.standing.borrow_mut().retain(|s| !gone(s));
+    }
+    fn restore(&self) -> Result<String, String> {
+        let hosts: Vec<_> = self.nodes.borrow().iter().map(|(_, host)| *host).collect();
+        hosts.into_iter().for_each(|host| self.boot(host));
+        self.components().iter().for_each(|c| self.resume(c));
+        self.sim.heal(None, None);
+        for (a, b, _) in self.sim.slowed() {
+            self.sim.slow(a, b, Duration::ZERO);
+        }
+        for standing in self.standing.take() {
+            match standing {
+                Standing::SlowDisk(host, _) => self.sim.set_fsync(host, self.fsync),
+                Standing::Fill(node, what, _) => {
+                    self.apply(&Fault::Fill(node.to_string(), what, 0.0))?;
+                }
+                Standing::Skip(controller, _) => {
+                    self.hooks.skip(&controller, 0.0);
+                }
+            }
+        }
+        Ok(String::new())
+    }
+    /// One line a fault that is on, as the command that makes it.
+    fn status(&self) -> String {
+        let mut text = String::new();
+        for (name, host) in self.nodes.borrow().iter() {
+            if !self.sim.host_up(*host) {
+                let _ = writeln!(text, "stop {name}");
+            }
+        }
+        for component in self.components().iter().filter(|c| self.sim.host_up(c.host)) {
+            if !self.is_running(&component.name) {
+                let _ = writeln!(text, "stop {}", component.name);
+            }
+        }
+        let name = |scope: &Scope| match scope {
+            Scope::Host(host) => self.sim.host_name(*host),
+            Scope::Process(name) => name.clone(),
+        };
+        for (a, b) in self.sim.cuts() {
+            let _ = writeln!(text, "cut {}{}", name(&a), b.map(|b| format!(" {}", name(&b))).unwrap_or_default());
+        }
+        for (a, b, extra) in self.sim.slowed() {
+            let b = b.map(|b| format!("{} ", name(&b))).unwrap_or_default();
+            let _ = writeln!(text, "slow {} {b}{}ms", name(&a), extra.as_millis());
+        }
+        for standing in self.standing.borrow().iter() {
+            let _ = match standing {
+                Standing::SlowDisk(host, time) => {
+                    writeln!(text, "slow {} disk {}ms", self.sim.host_name(*host), time.as_millis())
+                }
+                Standing::Fill(node, Filled::Memory, share) => writeln!(text, "fill {node} memory {:.0}%", share * 100.0),
+                Standing::Fill(node, Filled::Disk, share) => writeln!(text, "fill {node} disk {:.0}%", share * 100.0),
+                Standing::Skip(controller, share) => writeln!(text, "skip {controller} {:.0}%", share * 100.0),
+            };
+        }
+        text
+    }
+}
+
+fn unknown(name: &str) -> String {
+    format!("there is no node or component {name:?}")
+}
