@@ -1,0 +1,185 @@
+//! The cluster: builds the machines of a blueprint, starts their programs, and lets observers look.
+
+use crate::blueprint::Blueprint;
+use crate::machine::{FaultHooks, Machines};
+use crate::programs::{self, Running};
+use crate::terminal;
+use api::rest::Credential;
+use apiserver::etcd_storage::Stored;
+use etcd::{Member, MemberConfig, MemberInfo};
+use shell::process::{Process, Program};
+use sim::{Addr, Duration, HostId, Ip, Livelock, Sim};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The port of API servers.
+const API_PORT: u16 = 6443;
+/// How long a cluster of transcripts has been up: longer than events live.
+const OLD: Duration = Duration::from_secs(2 * 3600);
+/// The fsync time of a healthy disk.
+pub const FSYNC: Duration = Duration::from_millis(1);
+
+/// What observers read of the running programs; each is there while its program runs.
+#[derive(Default)]
+pub struct Observed {
+    /// etcd members by process name.
+    pub etcd: RefCell<BTreeMap<String, Member<Stored>>>,
+    /// API servers by process name.
+    pub api_servers: RefCell<BTreeMap<String, Rc<apiserver::Inner>>>,
+}
+
+impl FaultHooks for Observed {
+    fn skip(&self, _controller: &str, _share: f64) -> bool {
+        false
+    }
+    fn fill_memory(&self, _node: &str, _share: f64) {}
+}
+
+/// A simulated cluster with the reader's machine beside it.
+pub struct World {
+    sim: Sim,
+    blueprint: Blueprint,
+    machines: Rc<Machines>,
+    observed: Rc<Observed>,
+    workstation: HostId,
+    programs: BTreeMap<&'static str, Program>,
+}
+
+impl World {
+    /// Builds and starts everything; nothing has run yet.
+    pub fn new(blueprint: &Blueprint) -> Self {
+        let sim = Sim::new(sim::Options {
+            seed: blueprint.seed,
+            epoch_unix_nanos: blueprint.epoch.saturating_mul(1_000_000_000),
+            interleave: if blueprint.shuffled { sim::Interleave::Seeded } else { sim::Interleave::Fifo },
+            ..sim::Options::default()
+        });
+        let observed = Rc::new(Observed::default());
+        let machines = Rc::new(Machines::new(sim.clone(), observed.clone(), FSYNC));
+        let control: Vec<HostId> = (1..=blueprint.machines())
+            .map(|n| sim.add_host(&format!("cp-{n}"), Blueprint::control_plane_ip(n)))
+            .collect();
+        let workstation = sim.add_host("workstation", Ip::new(172, 18, 0, 254));
+        let server = Addr { ip: Blueprint::control_plane_ip(1), port: API_PORT };
+        let programs = BTreeMap::from([
+            ("kubectl", terminal::kubectl(kubectl::Config::admin(server))),
+            ("cluster", programs::cluster(&machines)),
+            ("sleep", programs::sleep()),
+        ]);
+        let world = Self { sim, blueprint: blueprint.clone(), machines, observed, workstation, programs };
+        world.start_etcd(&control);
+        world.start_api_servers(&control);
+        world.start_controller_managers(&control);
+        world.start_schedulers(&control);
+        world.start_nodes();
+        world
+    }
+
+    /// The name of replica `n` (from 1): the recorded cluster's one etcd and API server go without a number.
+    fn replica_name(kind: &str, n: u32, count: u32) -> String {
+        if count == 1 { kind.to_string() } else { format!("{kind}-{n}") }
+    }
+
+    fn start_etcd(&self, control: &[HostId]) {
+        let count = self.blueprint.control_planes;
+        let members: Vec<MemberInfo> = (1..=count)
+            .map(|n| {
+                let ip = Blueprint::control_plane_ip(n);
+                let name = Self::replica_name("etcd", n, count);
+                let (peer, client) = (Addr { ip, port: 2380 }, Addr { ip, port: 2379 });
+                MemberInfo { id: u64::from(n), name: name.as_str().into(), peer, client }
+            })
+            .collect();
+        for (n, host) in (1..=count).zip(control) {
+            let (members, observed) = (members.clone(), self.observed.clone());
+            self.machines.add(
+                &Self::replica_name("etcd", n, count),
+                "etcd",
+                *host,
+                None,
+                Rc::new(move |sim, host, name| {
+                    let (members, observed, own) = (members.clone(), observed.clone(), name.to_string());
+                    sim.start(host, name, move |ctx| async move {
+                        let member = Member::start(&ctx, MemberConfig::new(u64::from(n), members));
+                        observed.etcd.borrow_mut().insert(own, member);
+                        std::future::pending::<()>().await;
+                    })
+                }),
+            );
+        }
+    }
+
+    fn start_api_servers(&self, control: &[HostId]) {
+        let count = self.blueprint.control_planes;
+        for (n, host) in (1..=count).zip(control) {
+            let observed = self.observed.clone();
+            // Each server talks to the member on its own machine first.
+            let own = Blueprint::control_plane_ip(n);
+            let mut etcd = vec![Addr { ip: own, port: 2379 }];
+            etcd.extend((1..=count).map(|m| Addr { ip: Blueprint::control_plane_ip(m), port: 2379 }).filter(|a| a.ip != own));
+            self.machines.add(
+                &Self::replica_name("kube-apiserver", n, count),
+                "kube-apiserver",
+                *host,
+                None,
+                Rc::new(move |sim, host, name| {
+                    let (etcd, observed, key) = (etcd.clone(), observed.clone(), name.to_string());
+                    sim.start(host, name, move |ctx| async move {
+                        let server = apiserver::Server::new(&ctx, apiserver::Config::new(own, etcd));
+                        observed.api_servers.borrow_mut().insert(key, server.inner().clone());
+                        server.run().await;
+                    })
+                }),
+            );
+        }
+    }
+
+    fn start_controller_managers(&self, _control: &[HostId]) {}
+    fn start_schedulers(&self, _control: &[HostId]) {}
+    fn start_nodes(&self) {}
+
+    /// The simulated world.
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+    /// What it was made from.
+    pub fn blueprint(&self) -> &Blueprint {
+        &self.blueprint
+    }
+    /// What runs where.
+    pub fn machines(&self) -> &Rc<Machines> {
+        &self.machines
+    }
+    /// What observers read.
+    pub fn observed(&self) -> &Rc<Observed> {
+        &self.observed
+    }
+    /// The programs of the reader's machine.
+    pub fn programs(&self) -> &BTreeMap<&'static str, Program> {
+        &self.programs
+    }
+
+    /// Boots and lets hours pass, as the recorded cluster had: all nodes are Ready, no events are left.
+    pub fn grow_old(&mut self) -> Result<(), Livelock> {
+        self.sim.run_for(OLD)
+    }
+
+    /// Runs a program of the reader's machine. One that is not there ends with 127 at once.
+    pub fn run(&self, process: Process) -> Running {
+        let name = process.args.first().cloned().unwrap_or_default();
+        let missing: Program = Rc::new(|_, process: Process| {
+            Box::pin(async move {
+                let text = format!("bash: line 1: {}: command not found\n", process.args.first().map_or("", |a| a));
+                let _ = process.stderr.write(text.as_bytes()).await;
+                127
+            })
+        });
+        let program = self.programs.get(name.as_str()).unwrap_or(&missing);
+        Running::start(&self.sim, self.workstation, &name, program, process)
+    }
+    /// How the recorded cluster's administrator is known.
+    pub fn admin() -> Credential {
+        Credential::Certificate { user: "kubernetes-admin".into(), groups: vec!["system:masters".into()] }
+    }
+}

@@ -1,0 +1,117 @@
+//! kubectl as a program of the world: its streams and files over a [`Process`]'.
+
+use kubectl::{Config, FileError, Io};
+use shell::process::{self, LocalFuture, Process, Program};
+use sim::Ctx;
+use sim::sync::{Notify, mpsc};
+use std::cell::Cell;
+use std::rc::Rc;
+
+enum Chunk {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+}
+
+struct Terminal {
+    process: Process,
+    stdin: Vec<u8>,
+    sender: mpsc::UnboundedSender<Chunk>,
+}
+
+fn file_error(error: process::FileError) -> FileError {
+    match error {
+        process::FileError::NotFound => FileError::NotFound,
+        process::FileError::IsDirectory => FileError::IsDirectory,
+        process::FileError::NotDirectory => FileError::NotDirectory,
+        _ => FileError::Permission,
+    }
+}
+
+impl Io for Terminal {
+    fn stdout(&self, bytes: &[u8]) {
+        let _ = self.sender.unbounded_send(Chunk::Out(bytes.to_vec()));
+    }
+    fn stderr(&self, bytes: &[u8]) {
+        let _ = self.sender.unbounded_send(Chunk::Err(bytes.to_vec()));
+    }
+    fn stdin(&self) -> Vec<u8> {
+        self.stdin.clone()
+    }
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        let path = self.process.path(path);
+        if self.process.files.metadata(&path).is_ok_and(|m| m.directory) {
+            return Err(FileError::IsDirectory);
+        }
+        self.process.files.read(&path).map(|b| b.to_vec()).map_err(file_error)
+    }
+    fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
+        self.process.files.write(&self.process.path(path), bytes).map_err(file_error)
+    }
+    fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError> {
+        let path = self.process.path(path);
+        let names = self.process.files.list(&path).map_err(file_error)?;
+        let directory = |name: &str| {
+            let full = process::clean(&path, name);
+            self.process.files.metadata(&full).is_ok_and(|m| m.directory)
+        };
+        Ok(names.into_iter().map(|n| (n.clone(), directory(&n))).collect())
+    }
+    fn env(&self, name: &str) -> Option<String> {
+        self.process.env.get(name).cloned()
+    }
+    fn is_tty(&self) -> bool {
+        self.process.stdout.is_terminal()
+    }
+}
+
+/// Whether a command line reads standard input.
+fn reads_stdin(args: &[String]) -> bool {
+    let given = args.iter().take_while(|a| *a != "--");
+    given.clone().any(|a| {
+        a == "-" || a == "-f-" || a.ends_with("=-") || a == "--stdin" || a == "-i" || a == "-it" || a == "-ti"
+    })
+}
+
+/// kubectl with this kubeconfig.
+pub fn kubectl(config: Config) -> Program {
+    let config = Rc::new(config);
+    Rc::new(move |ctx: Ctx, process: Process| -> LocalFuture<'static, i32> {
+        let config = config.clone();
+        Box::pin(async move {
+            let argv: Vec<String> = process.args.iter().skip(1).cloned().collect();
+            let stdin = if reads_stdin(&argv) { process.read_all().await } else { Vec::new() };
+            let (sender, mut chunks) = mpsc::unbounded();
+            let (stdout, stderr) = (process.stdout.clone(), process.stderr.clone());
+            let (broken, noticed) = (Rc::new(Cell::new(false)), Notify::new());
+            let (flag, notice) = (broken.clone(), noticed.clone());
+            // Output passes through a task of its own, in order, so that a full pipe holds back nobody's borrow.
+            let pump = ctx.spawn("kubectl-output", async move {
+                use futures_util::StreamExt;
+                while let Some(chunk) = chunks.next().await {
+                    let written = match chunk {
+                        Chunk::Out(bytes) => stdout.write(&bytes).await,
+                        Chunk::Err(bytes) => stderr.write(&bytes).await,
+                    };
+                    if written.is_err() {
+                        flag.set(true);
+                        notice.notify();
+                        return;
+                    }
+                }
+            });
+            let terminal = Terminal { process, stdin, sender };
+            let code = {
+                let run = std::pin::pin!(kubectl::run(&ctx, &config, &argv, &terminal));
+                let broke = std::pin::pin!(noticed.notified());
+                match futures_util::future::select(run, broke).await {
+                    futures_util::future::Either::Left((code, _)) => code,
+                    // SIGPIPE
+                    futures_util::future::Either::Right(_) => 141,
+                }
+            };
+            drop(terminal);
+            let _ = pump.await;
+            if broken.get() { 141 } else { code }
+        })
+    })
+}
