@@ -59,6 +59,11 @@ impl Blueprint {
     pub fn node_ip(n: u32) -> Ip {
         Ip(Ip::new(172, 18, 0, 10).0 + n)
     }
+    /// The pods' addresses of node `n` (from 1): 10.244.0.0/24 and on.
+    pub fn pod_range(n: u32) -> String {
+        let base = Ip(Ip::new(10, 244, 0, 0).0 + (n.saturating_sub(1) << 8));
+        format!("{base}/24")
+    }
     /// `za`, `zb`, ... of node `n` (from 1).
     pub fn zone(&self, n: u32) -> Option<String> {
         let zone = (n.checked_sub(1)?).checked_rem(self.zones)?;

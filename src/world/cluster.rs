@@ -6,7 +6,11 @@ use crate::programs::{self, Running};
 use crate::terminal;
 use api::rest::Credential;
 use apiserver::etcd_storage::Stored;
+use client::ClientConfig;
+use controllers::{ControllerManager, ManagerConfig};
 use etcd::{Member, MemberConfig, MemberInfo};
+use node::{Node, NodeBlueprint};
+use scheduler::Scheduler;
 use shell::process::{Process, Program};
 use sim::{Addr, Duration, HostId, Ip, Livelock, Sim};
 use std::cell::RefCell;
@@ -17,6 +21,8 @@ use std::rc::Rc;
 const API_PORT: u16 = 6443;
 /// How long a cluster of transcripts has been up: longer than events live.
 const OLD: Duration = Duration::from_secs(2 * 3600);
+/// What `kube-root-ca.crt` holds: there is no TLS here, so it certifies nothing.
+const ROOT_CA: &str = "-----BEGIN CERTIFICATE-----\nc2ltdWxhdGVk\n-----END CERTIFICATE-----\n";
 /// The fsync time of a healthy disk.
 pub const FSYNC: Duration = Duration::from_millis(1);
 
@@ -27,6 +33,10 @@ pub struct Observed {
     pub etcd: RefCell<BTreeMap<String, Member<Stored>>>,
     /// API servers by process name.
     pub api_servers: RefCell<BTreeMap<String, Rc<apiserver::Inner>>>,
+    /// Controller managers by process name.
+    pub managers: RefCell<BTreeMap<String, ControllerManager>>,
+    /// Schedulers by process name.
+    pub schedulers: RefCell<BTreeMap<String, Scheduler>>,
 }
 
 impl FaultHooks for Observed {
@@ -104,7 +114,7 @@ impl World {
                         let member = Member::start(&ctx, MemberConfig::new(u64::from(n), members));
                         observed.etcd.borrow_mut().insert(own, member);
                         std::future::pending::<()>().await;
-                    })
+                    });
                 }),
             );
         }
@@ -129,15 +139,85 @@ impl World {
                         let server = apiserver::Server::new(&ctx, apiserver::Config::new(own, etcd));
                         observed.api_servers.borrow_mut().insert(key, server.inner().clone());
                         server.run().await;
-                    })
+                    });
                 }),
             );
         }
     }
 
-    fn start_controller_managers(&self, _control: &[HostId]) {}
-    fn start_schedulers(&self, _control: &[HostId]) {}
-    fn start_nodes(&self) {}
+    /// The API server that replica `n` talks to: the one on its own machine, where there is one.
+    fn server_of(&self, n: u32) -> Addr {
+        let n = if n <= self.blueprint.control_planes { n } else { 1 };
+        Addr { ip: Blueprint::control_plane_ip(n), port: API_PORT }
+    }
+
+    fn start_controller_managers(&self, control: &[HostId]) {
+        let rate = self.blueprint.client_rate.max(1);
+        for (n, host) in (1..=self.blueprint.replicas).zip(control) {
+            let observed = self.observed.clone();
+            let mut config = ManagerConfig::new(self.server_of(n));
+            config.qps *= f64::from(rate);
+            config.burst = config.burst.saturating_mul(rate);
+            config.root_ca = ROOT_CA.into();
+            self.machines.add(
+                &format!("kube-controller-manager-{n}"),
+                "kube-controller-manager",
+                *host,
+                None,
+                Rc::new(move |sim, host, name| {
+                    let (manager, config) = (ControllerManager::default(), config.clone());
+                    observed.managers.borrow_mut().insert(name.to_string(), manager.clone());
+                    sim.start(host, name, move |ctx| manager.run(ctx, config));
+                }),
+            );
+        }
+    }
+
+    fn start_schedulers(&self, control: &[HostId]) {
+        let rate = self.blueprint.client_rate.max(1);
+        for (n, host) in (1..=self.blueprint.replicas).zip(control) {
+            let observed = self.observed.clone();
+            let credential =
+                Credential::Certificate { user: "system:kube-scheduler".into(), groups: vec!["system:authenticated".into()] };
+            let agent = "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/scheduler";
+            let client =
+                ClientConfig::new(self.server_of(n), credential, agent).limited(50.0 * f64::from(rate), 100 * rate);
+            self.machines.add(
+                &format!("kube-scheduler-{n}"),
+                "kube-scheduler",
+                *host,
+                None,
+                Rc::new(move |sim, host, name| {
+                    let (client, observed, own) = (client.clone(), observed.clone(), name.to_string());
+                    sim.start(host, name, move |ctx| async move {
+                        let identity = format!("{}_{}", ctx.host_name(), ctx.rng("identity").uuid());
+                        let scheduler = Scheduler::new(&ctx, scheduler::Config { client, identity });
+                        observed.schedulers.borrow_mut().insert(own, scheduler.clone());
+                        scheduler.run().await;
+                    });
+                }),
+            );
+        }
+    }
+
+    fn start_nodes(&self) {
+        let server = Addr { ip: Blueprint::control_plane_ip(1), port: API_PORT };
+        for n in 1..=self.blueprint.nodes {
+            let name = format!("node-{n}");
+            let mut blueprint = NodeBlueprint::new(&name, Blueprint::node_ip(n), &Blueprint::pod_range(n), server);
+            blueprint.cpus = self.blueprint.node_cpus;
+            blueprint.memory = format!("{}Ki", self.blueprint.node_memory / 1024);
+            if self.blueprint.node_memory == 8 << 30 {
+                blueprint.memory = "8Gi".into();
+            }
+            blueprint.max_pods = self.blueprint.node_pods;
+            blueprint.client_rate = self.blueprint.client_rate;
+            blueprint.labels.extend(self.blueprint.zone(n).map(|zone| ("topology.kubernetes.io/zone".into(), zone)));
+            if let Some(node) = Node::start(&self.sim, blueprint) {
+                self.machines.add_node(&node);
+            }
+        }
+    }
 
     /// The simulated world.
     pub fn sim(&self) -> &Sim {

@@ -1,13 +1,14 @@
 //! What runs where: components and nodes by name, and how to start each of them again.
 
 use crate::faults::{Fault, Filled};
-use sim::{Duration, HostId, ProcessId, Scope, Sim};
+use node::Node;
+use sim::{Duration, HostId, Scope, Sim};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
 /// Starts a component on its machine.
-pub type Starter = Rc<dyn Fn(&Sim, HostId, &str) -> ProcessId>;
+pub type Starter = Rc<dyn Fn(&Sim, HostId, &str)>;
 
 /// A process of the cluster that can be stopped and started by name.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ pub trait FaultHooks {
 pub struct Machines {
     sim: Sim,
     components: RefCell<Vec<Component>>,
-    nodes: RefCell<Vec<(Rc<str>, HostId)>>,
+    nodes: RefCell<Vec<Rc<Node>>>,
     standing: RefCell<Vec<Standing>>,
     hooks: Rc<dyn FaultHooks>,
     fsync: Duration,
@@ -66,9 +67,22 @@ impl Machines {
         start(&self.sim, host, name);
         self.components.borrow_mut().push(Component { name: name.into(), kind, host, node: node.map(Into::into), start });
     }
-    /// Says that `host` is a node of that name.
-    pub fn add_node(&self, name: &str, host: HostId) {
-        self.nodes.borrow_mut().push((name.into(), host));
+    /// Adds a node that has been started, and its parts.
+    pub fn add_node(&self, node: &Rc<Node>) {
+        let mut components = self.components.borrow_mut();
+        let mut part = |name: String, kind, start: Starter| {
+            let (name, node_name) = (name.as_str().into(), Some(node.name().into()));
+            components.push(Component { name, kind, host: node.host(), node: node_name, start });
+        };
+        let own = node.clone();
+        part(node.runtime_name(), "containerd", Rc::new(move |_, _, _| own.start_runtime()));
+        let own = node.clone();
+        part(node.kubelet_name(), "kubelet", Rc::new(move |_, _, _| own.start_kubelet()));
+        self.nodes.borrow_mut().push(node.clone());
+    }
+    /// All nodes, in order.
+    pub fn nodes(&self) -> Vec<Rc<Node>> {
+        self.nodes.borrow().clone()
     }
     /// All components, in the order in which they were added.
     pub fn components(&self) -> Vec<Component> {
@@ -79,17 +93,19 @@ impl Machines {
         self.sim.process(name).is_some()
     }
 
-    fn node(&self, name: &str) -> Option<HostId> {
-        self.nodes.borrow().iter().find(|(n, _)| &**n == name).map(|(_, host)| *host)
+    fn node(&self, name: &str) -> Option<Rc<Node>> {
+        self.nodes.borrow().iter().find(|n| n.name() == name).cloned()
     }
     /// The components that a name means; none if there is no such thing.
     fn named(&self, name: &str) -> Vec<Component> {
-        // The one API server and etcd member of the default cluster also go without their number.
-        self.components.borrow().iter().filter(|c| &*c.name == name || c.node.is_none() && c.kind == name).cloned().collect()
+        // `node-2/runtime` is whatever the runtime's program is called.
+        let name = name.strip_suffix("/runtime").map_or_else(|| name.to_string(), |node| format!("{node}/containerd"));
+        let fits = |c: &&Component| *c.name == *name || c.node.is_none() && c.kind == name;
+        self.components.borrow().iter().filter(fits).cloned().collect()
     }
     fn scope(&self, name: &str) -> Result<Vec<Scope>, String> {
-        if let Some(host) = self.node(name) {
-            return Ok(vec![Scope::Host(host)]);
+        if let Some(node) = self.node(name) {
+            return Ok(vec![Scope::Host(node.host())]);
         }
         let found = self.named(name);
         if found.is_empty() {
@@ -98,16 +114,16 @@ impl Machines {
         Ok(found.into_iter().map(|c| Scope::Process(c.name)).collect())
     }
     fn host_of(&self, name: &str) -> Result<HostId, String> {
-        let host = self.node(name).or_else(|| self.named(name).first().map(|c| c.host));
+        let host = self.node(name).map(|n| n.host()).or_else(|| self.named(name).first().map(|c| c.host));
         host.ok_or_else(|| unknown(name))
     }
 
     /// Does what a fault command says; its output, or what is wrong with it.
     pub fn apply(&self, fault: &Fault) -> Result<String, String> {
         match fault {
-            Fault::Stop(names) => self.each(names, |m, c| m.halt(c, false), |m, host| m.sim.power_off(host)),
-            Fault::Kill(names) => self.each(names, |m, c| m.halt(c, true), |m, host| m.sim.power_off(host)),
-            Fault::Start(names) => self.each(names, Self::resume, Self::boot),
+            Fault::Stop(names) => self.each(names, |m, c| m.halt(c, false), Node::power_off),
+            Fault::Kill(names) => self.each(names, |m, c| m.halt(c, true), Node::power_off),
+            Fault::Start(names) => self.each(names, Self::resume, Node::power_on),
             Fault::Cut(a, b) => {
                 let (a, b) = (self.scope(a)?, b.as_deref().map(|b| self.scope(b)).transpose()?);
                 self.pairs(&a, b.as_deref(), |x, y| self.sim.cut(x, y));
@@ -137,7 +153,7 @@ impl Machines {
                 Ok(String::new())
             }
             Fault::Fill(a, what, share) => {
-                let host = self.node(a).ok_or_else(|| unknown(a))?;
+                let host = self.node(a).ok_or_else(|| unknown(a))?.host();
                 match what {
                     Filled::Memory => self.hooks.fill_memory(a, *share),
                     Filled::Disk => {
@@ -171,20 +187,20 @@ impl Machines {
         &self,
         names: &[String],
         component: impl Fn(&Self, &Component),
-        node: impl Fn(&Self, HostId),
+        node: impl Fn(&Node),
     ) -> Result<String, String> {
         // All names are looked up first: a mistake changes nothing.
         let mut todo = Vec::new();
         for name in names {
-            let (host, parts) = (self.node(name), self.named(name));
-            if host.is_none() && parts.is_empty() {
+            let (machine, parts) = (self.node(name), self.named(name));
+            if machine.is_none() && parts.is_empty() {
                 return Err(unknown(name));
             }
-            todo.push((host, parts));
+            todo.push((machine, parts));
         }
-        for (host, parts) in todo {
-            match host {
-                Some(host) => node(self, host),
+        for (machine, parts) in todo {
+            match machine {
+                Some(machine) => node(&machine),
                 None => parts.iter().for_each(|c| component(self, c)),
             }
         }
@@ -200,15 +216,6 @@ impl Machines {
             (component.start)(&self.sim, component.host, &component.name);
         }
     }
-    fn boot(&self, host: HostId) {
-        if self.sim.host_up(host) {
-            return;
-        }
-        self.sim.power_on(host);
-        for component in self.components().iter().filter(|c| c.host == host) {
-            self.resume(component);
-        }
-    }
     fn pairs(&self, a: &[Scope], b: Option<&[Scope]>, act: impl Fn(Scope, Option<Scope>)) {
         for x in a {
             match b {
@@ -221,8 +228,7 @@ impl Machines {
         self.standing.borrow_mut().retain(|s| !gone(s));
     }
     fn restore(&self) -> Result<String, String> {
-        let hosts: Vec<_> = self.nodes.borrow().iter().map(|(_, host)| *host).collect();
-        hosts.into_iter().for_each(|host| self.boot(host));
+        self.nodes().iter().for_each(|node| node.power_on());
         self.components().iter().for_each(|c| self.resume(c));
         self.sim.heal(None, None);
         for (a, b, _) in self.sim.slowed() {
@@ -244,10 +250,8 @@ impl Machines {
     /// One line a fault that is on, as the command that makes it.
     fn status(&self) -> String {
         let mut text = String::new();
-        for (name, host) in self.nodes.borrow().iter() {
-            if !self.sim.host_up(*host) {
-                let _ = writeln!(text, "stop {name}");
-            }
+        for node in self.nodes.borrow().iter().filter(|n| !n.is_on()) {
+            let _ = writeln!(text, "stop {}", node.name());
         }
         for component in self.components().iter().filter(|c| self.sim.host_up(c.host)) {
             if !self.is_running(&component.name) {
