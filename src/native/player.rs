@@ -72,6 +72,23 @@ impl Output for RemoteOutput {
 struct RemoteInput(Rc<Remote>);
 
 impl Input for RemoteInput {
+    fn read_line(&self) -> LocalFuture<'_, Option<String>> {
+        Box::pin(async {
+            let mut line = Vec::new();
+            while let Some(bytes) = self.read().await {
+                let end = bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |i| i + 1);
+                let (now, later) = bytes.split_at(end);
+                line.extend_from_slice(now);
+                if !later.is_empty() {
+                    self.0.stdin.borrow_mut().push_front(later.to_vec());
+                }
+                if line.ends_with(b"\n") {
+                    break;
+                }
+            }
+            (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
+        })
+    }
     fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
         Box::pin(async {
             loop {
@@ -246,7 +263,9 @@ impl Player {
             .clients
             .iter()
             .filter_map(|(number, client)| match client {
-                Client::Program { remote, running, .. } => running.exit_code().map(|code| (*number, remote.clone(), code)),
+                Client::Program { remote, running, .. } => {
+                    running.exit_code().map(|code| (*number, remote.clone(), code))
+                }
                 _ => None,
             })
             .collect();

@@ -246,13 +246,15 @@ impl Queue {
             }
         }
     }
-    /// Moves pods whose back-off is over or that have waited for five minutes.
-    pub fn flush(&mut self, now: Instant) {
+    /// Moves pods whose back-off is over or that have waited for five minutes; whether there were any.
+    pub fn flush(&mut self, now: Instant) -> bool {
+        let mut moved = false;
         while let Some((until, key)) = self.backoff.first().cloned() {
             if until > now {
                 break;
             }
             self.backoff.pop_first();
+            moved = true;
             if let Some(mut pod) = self.waiting.remove(&key) {
                 pod.since = now;
                 self.enter(key, pod, now);
@@ -267,8 +269,10 @@ impl Queue {
         for key in late {
             if let Some(entry) = self.unschedulable.remove(&key) {
                 self.requeue(key, entry.pod, now);
+                moved = true;
             }
         }
+        moved
     }
     /// When the next pod moves by itself.
     pub fn next_flush(&self) -> Option<Instant> {

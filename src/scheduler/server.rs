@@ -180,13 +180,11 @@ async fn schedule_pods(inner: Rc<Inner>) {
 /// Moves pods whose back-off is over; sleeps until the next one, not each second.
 async fn flush(inner: Rc<Inner>) {
     loop {
-        let woken = inner.wake.notified();
-        inner.queue.borrow_mut().flush(inner.ctx.now());
-        let (active, ..) = inner.queue.borrow().lengths();
-        if active > 0 {
+        if inner.queue.borrow_mut().flush(inner.ctx.now()) {
             inner.wake.notify();
-            inner.ctx.yield_now().await;
         }
+        // Whoever puts a pod into a queue gives the signal, so a new earliest time is noticed.
+        let woken = inner.wake.notified();
         let next = inner.queue.borrow().next_flush().unwrap_or(Instant::FAR);
         futures_util::future::select(woken, Box::pin(inner.ctx.sleep_until(next).named("scheduling retry"))).await;
     }

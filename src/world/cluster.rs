@@ -127,7 +127,9 @@ impl World {
             // Each server talks to the member on its own machine first.
             let own = Blueprint::control_plane_ip(n);
             let mut etcd = vec![Addr { ip: own, port: 2379 }];
-            etcd.extend((1..=count).map(|m| Addr { ip: Blueprint::control_plane_ip(m), port: 2379 }).filter(|a| a.ip != own));
+            etcd.extend(
+                (1..=count).map(|m| Addr { ip: Blueprint::control_plane_ip(m), port: 2379 }).filter(|a| a.ip != own),
+            );
             self.machines.add(
                 &Self::replica_name("kube-apiserver", n, count),
                 "kube-apiserver",
@@ -177,8 +179,10 @@ impl World {
         let rate = self.blueprint.client_rate.max(1);
         for (n, host) in (1..=self.blueprint.replicas).zip(control) {
             let observed = self.observed.clone();
-            let credential =
-                Credential::Certificate { user: "system:kube-scheduler".into(), groups: vec!["system:authenticated".into()] };
+            let credential = Credential::Certificate {
+                user: "system:kube-scheduler".into(),
+                groups: vec!["system:authenticated".into()],
+            };
             let agent = "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/scheduler";
             let client =
                 ClientConfig::new(self.server_of(n), credential, agent).limited(50.0 * f64::from(rate), 100 * rate);

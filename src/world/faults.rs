@@ -105,7 +105,8 @@ pub fn parse(words: &[&str]) -> Result<Fault, Usage> {
         ["restore"] => Fault::Restore,
         [] => return Err(Usage("what to do?".into())),
         [word, ..]
-            if !["stop", "start", "kill", "cut", "heal", "slow", "fill", "skip", "status", "restore"].contains(word) =>
+            if !["stop", "start", "kill", "cut", "heal", "slow", "fill", "skip", "status", "restore"]
+                .contains(word) =>
         {
             return Err(Usage(format!("unknown command {word:?}")));
         }

@@ -65,7 +65,13 @@ impl Machines {
     /// Adds a component and starts it.
     pub fn add(&self, name: &str, kind: &'static str, host: HostId, node: Option<&str>, start: Starter) {
         start(&self.sim, host, name);
-        self.components.borrow_mut().push(Component { name: name.into(), kind, host, node: node.map(Into::into), start });
+        self.components.borrow_mut().push(Component {
+            name: name.into(),
+            kind,
+            host,
+            node: node.map(Into::into),
+            start,
+        });
     }
     /// Adds a node that has been started, and its parts.
     pub fn add_node(&self, node: &Rc<Node>) {
@@ -158,7 +164,11 @@ impl Machines {
                     Filled::Memory => self.hooks.fill_memory(a, *share),
                     Filled::Disk => {
                         let (_, capacity) = self.sim.disk_usage(host);
-                        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            clippy::cast_sign_loss,
+                            clippy::cast_precision_loss
+                        )]
                         self.sim.set_disk(host, capacity, (capacity as f64 * share) as u64);
                     }
                 }
@@ -274,7 +284,9 @@ impl Machines {
                 Standing::SlowDisk(host, time) => {
                     writeln!(text, "slow {} disk {}ms", self.sim.host_name(*host), time.as_millis())
                 }
-                Standing::Fill(node, Filled::Memory, share) => writeln!(text, "fill {node} memory {:.0}%", share * 100.0),
+                Standing::Fill(node, Filled::Memory, share) => {
+                    writeln!(text, "fill {node} memory {:.0}%", share * 100.0)
+                }
                 Standing::Fill(node, Filled::Disk, share) => writeln!(text, "fill {node} disk {:.0}%", share * 100.0),
                 Standing::Skip(controller, share) => writeln!(text, "skip {controller} {:.0}%", share * 100.0),
             };

@@ -67,9 +67,9 @@ impl Io for Terminal {
 /// Whether a command line reads standard input.
 fn reads_stdin(args: &[String]) -> bool {
     let given = args.iter().take_while(|a| *a != "--");
-    given.clone().any(|a| {
-        a == "-" || a == "-f-" || a.ends_with("=-") || a == "--stdin" || a == "-i" || a == "-it" || a == "-ti"
-    })
+    given
+        .clone()
+        .any(|a| a == "-" || a == "-f-" || a.ends_with("=-") || a == "--stdin" || a == "-i" || a == "-it" || a == "-ti")
 }
 
 /// kubectl with this kubeconfig.
