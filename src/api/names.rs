@@ -114,7 +114,26 @@ pub fn dns1123_subdomain(s: &str) -> Vec<String> {
     }
     errs
 }
-/// `IsDNS1035Label`, the names of Services.
+/// `IsDNS1123SubdomainWithUnderscore`, search paths of DNS.
+pub fn dns1123_subdomain_with_underscore(s: &str) -> Vec<String> {
+    let mut errs = Vec::new();
+    if s.len() > SUBDOMAIN_MAX {
+        errs.push(too_long(SUBDOMAIN_MAX));
+    }
+    let part = |part: &str| {
+        let rest = part.strip_prefix('_').unwrap_or(part);
+        shape(rest, lower_or_digit, |b| lower_or_digit(b) || matches!(b, b'-' | b'_'), lower_or_digit)
+    };
+    if !s.split('.').all(part) {
+        errs.push(regex_error(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
+            "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
+            &["example.com"],
+        ));
+    }
+    errs
+}
+/// `IsDNS1035Label`, once the names of Services.
 pub fn dns1035_label(s: &str) -> Vec<String> {
     let mut errs = Vec::new();
     if s.len() > LABEL_MAX {
@@ -154,10 +173,10 @@ pub fn qualified_name(s: &str) -> Vec<String> {
         )
     };
     let mut errs = Vec::new();
-    let parts: Vec<&str> = s.split('/').collect();
-    let name = match parts.as_slice() {
-        [name] => name,
-        [prefix, name] => {
+    let mut parts = s.split('/');
+    let name = match (parts.next(), parts.next(), parts.next()) {
+        (Some(name), None, _) => name,
+        (Some(prefix), Some(name), None) => {
             if prefix.is_empty() {
                 errs.push("prefix part must be non-empty".to_string());
             } else {
@@ -318,6 +337,10 @@ pub fn path_segment(s: &str) -> Vec<String> {
         ".." => return vec!["may not be '..'".to_string()],
         _ => {}
     }
+    ["/", "%"].iter().filter(|c| s.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
+}
+/// `IsValidPathSegmentPrefix`, for generateName.
+pub fn path_segment_prefix(s: &str) -> Vec<String> {
     ["/", "%"].iter().filter(|c| s.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
 }
 /// For generateName: a trailing dash is no error, since something follows (`maskTrailingDash`).
