@@ -278,6 +278,17 @@ impl Inner {
         }
     }
 
+    /// One line of the log for a new service's addresses.
+    pub(crate) fn log_allocation(&self, service: &Service) {
+        if !service.spec.cluster_ip.is_empty() && !is_none(&service.spec.cluster_ip) {
+            let text = format!(
+                "\"allocated clusterIPs\" service=\"{}/{}\" clusterIPs={{\"IPv4\":\"{}\"}}",
+                service.metadata.namespace, service.metadata.name, service.spec.cluster_ip
+            );
+            self.ctx.log(sim::Severity::Info, "alloc.go:329", text);
+        }
+    }
+
     /// After a deletion.
     pub(crate) async fn deleted(&self, object: &dyn Object) {
         if let Some(service) = object.downcast_ref::<Service>() {

@@ -29,6 +29,8 @@ pub enum ChangeKind {
 
 /// One event of a resource.
 pub struct Event {
+    /// The object's key after the resource.
+    pub key: Rc<str>,
     /// The store's revision.
     pub revision: u64,
     /// What happened.
@@ -48,7 +50,7 @@ pub enum Scope {
     /// One namespace.
     Namespace(Str),
     /// One object: the key's part after the resource (`default/web`, or `node-1`).
-    Key(Str),
+    Key(Rc<str>),
     /// Pods of one node (`spec.nodeName`).
     Node(Str),
 }
@@ -104,6 +106,16 @@ pub struct ResourceCache {
     /// The revision of the resource's last change.
     changed: Cell<u64>,
     watchers: RefCell<BTreeMap<Scope, Vec<Rc<Watcher>>>>,
+    standing: Cell<Standing>,
+}
+
+/// How many watchers stand under each kind of scope.
+#[derive(Clone, Copy, Default)]
+struct Standing {
+    all: isize,
+    namespaces: isize,
+    keys: isize,
+    nodes: isize,
 }
 
 impl ResourceCache {
@@ -171,10 +183,11 @@ impl ResourceCache {
             ended: Cell::new(false),
         });
         for event in self.ring.borrow().iter().filter(|event| event.revision > since) {
-            if scopes(event).contains(&scope) {
+            if stands_under(event, &scope) {
                 watcher.push(event);
             }
         }
+        self.stand(&scope, 1);
         self.watchers.borrow_mut().entry(scope).or_default().push(watcher.clone());
         Ok(watcher)
     }
@@ -183,7 +196,11 @@ impl ResourceCache {
     pub fn unwatch(&self, watcher: &Rc<Watcher>) {
         let mut watchers = self.watchers.borrow_mut();
         if let Some(list) = watchers.get_mut(&watcher.scope) {
+            let before = list.len();
             list.retain(|other| !Rc::ptr_eq(other, watcher));
+            if list.len() < before {
+                self.stand(&watcher.scope, -1);
+            }
             if list.is_empty() {
                 watchers.remove(&watcher.scope);
             }
@@ -195,12 +212,23 @@ impl ResourceCache {
         self.watchers.borrow().values().map(Vec::len).sum()
     }
 
+    fn stand(&self, scope: &Scope, count: isize) {
+        let mut standing = self.standing.get();
+        match scope {
+            Scope::All => standing.all += count,
+            Scope::Namespace(_) => standing.namespaces += count,
+            Scope::Key(_) => standing.keys += count,
+            Scope::Node(_) => standing.nodes += count,
+        }
+        self.standing.set(standing);
+    }
+
     fn apply(&self, key: Rc<str>, change: &Change) {
         let previous = match &change.body {
             Some(body) => self
                 .objects
                 .borrow_mut()
-                .insert(key, AnyRev { revision: change.revision, body: body.clone() }),
+                .insert(key.clone(), AnyRev { revision: change.revision, body: body.clone() }),
             None => self.objects.borrow_mut().remove(&key),
         };
         let (kind, body) = match (&change.body, &previous) {
@@ -211,6 +239,7 @@ impl ResourceCache {
             (None, None) => return,
         };
         let event = Rc::new(Event {
+            key,
             revision: change.revision,
             kind,
             object: AnyRev { revision: change.revision, body },
@@ -229,10 +258,24 @@ impl ResourceCache {
         if watchers.is_empty() {
             return;
         }
-        for scope in scopes(&event) {
+        // Only the scopes that somebody stands under are looked at.
+        let mut tell = |scope: Scope| {
             for watcher in watchers.get(&scope).into_iter().flatten() {
                 watcher.push(&event);
             }
+        };
+        let standing = self.standing.get();
+        if standing.all > 0 {
+            tell(Scope::All);
+        }
+        if standing.keys > 0 {
+            tell(Scope::Key(event.key.clone()));
+        }
+        if standing.namespaces > 0 {
+            event.namespace().map(Scope::Namespace).into_iter().for_each(&mut tell);
+        }
+        if standing.nodes > 0 {
+            event.nodes().into_iter().flatten().map(Scope::Node).for_each(&mut tell);
         }
     }
 
@@ -241,33 +284,39 @@ impl ResourceCache {
         self.ring.borrow_mut().clear();
         self.forgotten.set(revision);
         self.changed.set(revision);
+        self.standing.set(Standing::default());
         for watcher in self.watchers.take().into_values().flatten() {
             watcher.end();
         }
     }
 }
 
-/// The scopes under which watchers of an event stand.
-fn scopes(event: &Event) -> Vec<Scope> {
-    let mut scopes = vec![Scope::All];
-    let Some(metadata) = event.object.body.metadata() else { return scopes };
-    if metadata.namespace.is_empty() {
-        scopes.push(Scope::Key(metadata.name.clone()));
-    } else {
-        scopes.push(Scope::Namespace(metadata.namespace.clone()));
-        scopes.push(Scope::Key(Str::from(format!("{}/{}", metadata.namespace, metadata.name))));
+impl Event {
+    fn namespace(&self) -> Option<Str> {
+        let metadata = self.object.body.metadata()?;
+        (!metadata.namespace.is_empty()).then(|| metadata.namespace.clone())
     }
-    let node = |object: &dyn Object| {
-        let pod = object.downcast_ref::<api::core_v1::Pod>()?;
-        (!pod.spec.node_name.is_empty()).then(|| pod.spec.node_name.clone())
-    };
-    let now = node(&*event.object.body);
-    let before = event.previous.as_deref().and_then(node);
-    if before.is_some() && before != now {
-        scopes.extend(before.map(Scope::Node));
+
+    /// The node of a pod: the one it is on, and the one it was on, where that is another.
+    fn nodes(&self) -> [Option<Str>; 2] {
+        let node = |object: &dyn Object| {
+            let pod = object.downcast_ref::<api::core_v1::Pod>()?;
+            (!pod.spec.node_name.is_empty()).then(|| pod.spec.node_name.clone())
+        };
+        let now = node(&*self.object.body);
+        let before = self.previous.as_deref().and_then(node).filter(|before| Some(before) != now.as_ref());
+        [before, now]
     }
-    scopes.extend(now.map(Scope::Node));
-    scopes
+}
+
+/// Whether a watcher with this scope hears of an event.
+fn stands_under(event: &Event, scope: &Scope) -> bool {
+    match scope {
+        Scope::All => true,
+        Scope::Key(key) => *key == event.key,
+        Scope::Namespace(namespace) => event.namespace().as_ref() == Some(namespace),
+        Scope::Node(node) => event.nodes().iter().flatten().any(|other| other == node),
+    }
 }
 
 /// All resources' caches, fed by one watch of the store, so that they stand at one revision.
@@ -391,7 +440,7 @@ mod tests {
     fn a_slow_watcher_is_cut_off_and_others_are_found_by_their_scope() {
         let cache = cache();
         let all = cache.resource(0).watch(Scope::All, 10).ok().unwrap();
-        let one = cache.resource(0).watch(Scope::Key("default/b".into()), 10).ok().unwrap();
+        let one = cache.resource(0).watch(Scope::Key(Rc::from("default/b")), 10).ok().unwrap();
         let other = cache.resource(0).watch(Scope::Namespace("other".into()), 10).ok().unwrap();
         cache.apply(&[change("b", 11, true), change("b", 12, false), change("c", 13, true)]);
         let kinds = |watcher: &Watcher| {

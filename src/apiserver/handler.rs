@@ -98,12 +98,10 @@ async fn respond(
     if let Some(answer) = reviews::answer(server, &user, &request)? {
         return Ok(Some((201, answer)));
     }
-    let found = api::scheme::by_resource(group, version, resource);
-    let kind = found.filter(|kind| kind.stored()).ok_or_else(Status::not_found_path)?;
+    let (kind, index) = server.served(group, version, resource).ok_or_else(Status::not_found_path)?;
     if !subresource.is_empty() && kind.subresource(subresource).is_none() {
         return Err(Status::not_found_path());
     }
-    let index = server.resource_of(kind).ok_or_else(Status::not_found_path)?;
     if kind.namespaced && namespace.is_empty() && !name.is_empty() {
         return Err(Status::not_found_path());
     }
@@ -222,20 +220,21 @@ fn list_options(request: &Request) -> ListOptions {
     }
 }
 
+/// The verbs are boxed, so that the task of a request is small whatever it asks for.
 async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiver<Rc<[u8]>>) -> Outcome {
     let request = &call.request;
     if !call.subresource.is_empty() {
         let stored = matches!(&*call.subresource, "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval");
         let answered = match (&*call.subresource, request.verb) {
-            ("log", Verb::Get) => return proxy::log(call, conn, stream).await.map(|answer| answer.map(|a| (200, a))),
+            ("log", Verb::Get) => return Box::pin(proxy::log(call, conn, stream)).await.map(|answer| answer.map(|a| (200, a))),
             ("exec" | "attach", Verb::Create | Verb::Get) => {
-                return proxy::exec(call, conn, stream, bytes).await.map(|answer| answer.map(|a| (200, a)));
+                return Box::pin(proxy::exec(call, conn, stream, bytes)).await.map(|answer| answer.map(|a| (200, a)));
             }
-            ("binding", Verb::Create) => (201, call.bind().await?),
-            ("eviction", Verb::Create) => (201, call.evict().await?),
-            ("token", Verb::Create) => (201, call.issue_token().await?),
-            ("scale", Verb::Get) => (200, call.get_scale().await?),
-            ("scale", Verb::Update | Verb::Patch(_)) => (200, call.set_scale().await?),
+            ("binding", Verb::Create) => (201, Box::pin(call.bind()).await?),
+            ("eviction", Verb::Create) => (201, Box::pin(call.evict()).await?),
+            ("token", Verb::Create) => (201, Box::pin(call.issue_token()).await?),
+            ("scale", Verb::Get) => (200, Box::pin(call.get_scale()).await?),
+            ("scale", Verb::Update | Verb::Patch(_)) => (200, Box::pin(call.set_scale()).await?),
             (_, Verb::Get | Verb::Update | Verb::Patch(_)) if stored => return object_verb(call).await,
             _ => return Err(Status::method_not_supported((call.kind.group, call.kind.plural), request.verb.name())),
         };
@@ -247,24 +246,24 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
     }
     match request.verb {
         Verb::List => {
-            let mut list = call.list(&list_options(request)).await?;
+            let mut list = Box::pin(call.list(&list_options(request))).await?;
             for item in &mut list.items {
                 *item = call.outgoing(call.shown(item.clone()));
             }
             Ok(Some((200, shape(call, Answer::List(list)))))
         }
-        Verb::Watch => watch(call, conn, stream).await.map(|()| None),
+        Verb::Watch => Box::pin(watch(call, conn, stream)).await.map(|()| None),
         Verb::Create if collection => {
-            let created = call.create().await?;
+            let created = Box::pin(call.create()).await?;
             Ok(Some((201, shape(call, Answer::Object(call.outgoing(created))))))
         }
         Verb::DeleteCollection => {
-            let list = call.delete_collection(&list_options(request)).await?;
+            let list = Box::pin(call.delete_collection(&list_options(request))).await?;
             Ok(Some((200, shape(call, Answer::List(list)))))
         }
         _ if collection => Err(Status::method_not_supported((call.kind.group, call.kind.plural), request.verb.name())),
         Verb::Delete => {
-            let answer = call.delete().await?;
+            let answer = Box::pin(call.delete()).await?;
             Ok(Some((200, shape(call, answer))))
         }
         _ => object_verb(call).await,
@@ -274,13 +273,13 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
 /// get, update and patch of an object or of its status.
 async fn object_verb(call: &Rc<Call>) -> Outcome {
     let (code, object) = match call.request.verb {
-        Verb::Get => (200, call.get().await?),
+        Verb::Get => (200, Box::pin(call.get()).await?),
         Verb::Update => {
-            let (object, created) = call.update().await?;
+            let (object, created) = Box::pin(call.update()).await?;
             (if created { 201 } else { 200 }, object)
         }
         Verb::Patch(patch) => {
-            let (object, created) = call.patch(patch).await?;
+            let (object, created) = Box::pin(call.patch(patch)).await?;
             (if created { 201 } else { 200 }, object)
         }
         _ => return Err(Status::method_not_supported((call.kind.group, call.kind.plural), call.request.verb.name())),

@@ -32,6 +32,7 @@ pub mod user;
 mod tests;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use api::{KindInfo, Str};
@@ -53,6 +54,8 @@ pub struct Inner {
     pub cache: cache::Cache,
     /// The stored resources; their numbers are their places here and in the cache.
     pub resources: Vec<Resource>,
+    /// What is served: group, version and plural name, with the kind and the number of its stored resource.
+    served: BTreeMap<(&'static str, &'static str, &'static str), (&'static KindInfo, usize)>,
     /// Requests, for observers.
     pub audit: audit::Audit,
     /// Why each revision was written, for observers.
@@ -74,6 +77,7 @@ pub struct Inner {
     pub(crate) ip_addresses: usize,
     pub(crate) priority_classes: usize,
     pub(crate) storage_classes: usize,
+    pub(crate) limit_ranges: usize,
 }
 
 impl Inner {
@@ -83,6 +87,11 @@ impl Inner {
             // The table is generated with these in it.
             resources.iter().position(|r| r.kind.plural == plural && r.kind.group == group).unwrap_or_default()
         };
+        let served = api::scheme::resources().iter().filter_map(|kind| {
+            let stored = registry::convert::stored_as(kind);
+            let index = resources.iter().position(|resource| resource.kind == stored)?;
+            Some(((kind.group, kind.version, kind.plural), (*kind, index)))
+        });
         const RBAC: &str = "rbac.authorization.k8s.io";
         Inner {
             cache: cache::Cache::new(resources.iter().map(|resource| resource.prefix.clone())),
@@ -94,6 +103,7 @@ impl Inner {
             services: index("", "services"),
             ip_addresses: index("networking.k8s.io", "ipaddresses"),
             priority_classes: index("scheduling.k8s.io", "priorityclasses"),
+            limit_ranges: index("", "limitranges"),
             storage_classes: index("storage.k8s.io", "storageclasses"),
             draw: RefCell::new(ctx.rng("draw")),
             uids: RefCell::new(ctx.rng("uid")),
@@ -101,6 +111,7 @@ impl Inner {
             rbac: RefCell::default(),
             writers: registry::Writers::default(),
             alloc: RefCell::default(),
+            served: served.collect(),
             audit: audit::Audit::default(),
             causes: causes::Causes::default(),
             ready: Cell::new(false),
@@ -119,6 +130,11 @@ impl Inner {
     /// A name for a base of `generateName`.
     pub fn generate_name(&self, base: &str) -> Str {
         registry::generated(base, &mut self.names.borrow_mut())
+    }
+
+    /// The kind that a path names, and the number of its stored resource.
+    pub fn served(&self, group: &str, version: &str, plural: &str) -> Option<(&'static KindInfo, usize)> {
+        self.served.get(&(group, version, plural)).copied()
     }
 
     /// The stored resource of a kind, by its number.

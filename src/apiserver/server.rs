@@ -80,7 +80,8 @@ impl Server {
     pub async fn run(self) {
         let inner = self.inner;
         let ctx = inner.ctx.clone();
-        ctx.log(Severity::Info, "server.go:147", "\"Golang settings\" GOGC=\"\" GOMAXPROCS=\"\" GOTRACEBACK=\"\"");
+        ctx.log(Severity::Info, "server.go:150", "Version: v1.37.2");
+        ctx.log(Severity::Info, "server.go:152", "\"Golang settings\" GOGC=\"\" GOMAXPROCS=\"\" GOTRACEBACK=\"\"");
         ctx.spawn("watch-cache", feed(inner.clone()));
         inner.cache.reached(0).await;
         ctx.spawn("compactor", compact(inner.clone()));
@@ -96,6 +97,12 @@ impl Server {
             Severity::Info,
             "secure_serving.go:211",
             format!("\"Serving securely\" address=\"[::]:{}\"", inner.config.port),
+        );
+        let range = inner.config.cidr();
+        ctx.log(
+            Severity::Info,
+            "cidrallocator.go:278",
+            format!("updated ClusterIP allocator for Service CIDR {range}"),
         );
         ctx.spawn("post-start-hooks", start(inner.clone()));
         let terminated = ctx.terminated();

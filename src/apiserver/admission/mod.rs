@@ -3,6 +3,7 @@
 
 mod default_storage_class;
 mod default_toleration_seconds;
+mod limit_ranger;
 mod namespace_lifecycle;
 mod node_restriction;
 mod pod_topology_labels;
@@ -105,6 +106,12 @@ static PLUGINS: &[Plugin] = &[
         needs: Some(namespace_lifecycle::needs),
         mutate: Some(namespace_lifecycle::admit),
         validate: Some(namespace_lifecycle::validate),
+    },
+    Plugin {
+        name: "LimitRanger",
+        needs: None,
+        mutate: Some(limit_ranger::mutate),
+        validate: Some(limit_ranger::validate),
     },
     Plugin {
         name: "ServiceAccount",

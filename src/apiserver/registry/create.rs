@@ -78,6 +78,7 @@ impl Call {
             Ok(created) => {
                 if let Some(service) = created.body.downcast_ref::<api::core_v1::Service>() {
                     self.server.note_ports(self, service);
+                    self.server.log_allocation(service);
                 }
                 Ok(created)
             }

@@ -69,10 +69,10 @@ impl Filter {
                 None => Some(self.namespace.clone()),
             };
             if !namespaced {
-                return Scope::Key(name.clone());
+                return Scope::Key(Rc::from(&**name));
             }
             if let Some(namespace) = namespace {
-                return Scope::Key(Str::from(format!("{namespace}/{name}")));
+                return Scope::Key(Rc::from(format!("{namespace}/{name}")));
             }
         }
         if let Some(node) = self.fields.requires("spec.nodeName")

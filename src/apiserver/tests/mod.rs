@@ -1,6 +1,7 @@
 //! The server in a small world: one etcd member, one server, and clients that speak its wire.
 
 mod applying;
+mod load;
 mod patching;
 mod services;
 mod verbs;
