@@ -1,3 +1,6 @@
 //! Mounts the page.
 
-fn main() {}
+fn main() {
+    #[cfg(target_arch = "wasm32")]
+    page::mount();
+}

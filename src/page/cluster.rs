@@ -1,6 +1,6 @@
 //! The cluster as the page knows it: frames folded into one picture.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use view::{ControlPlane, FaultView, Frame, NodeId, NodeView, PodId, PodState, PodView, Readiness, WorkloadView};
 
@@ -22,7 +22,12 @@ pub struct Cluster {
     workloads: BTreeMap<(String, String, String), WorkloadView>,
     /// Faults that stand.
     pub faults: Rc<Vec<FaultView>>,
+    /// The newest entry of etcd's log and when it was first seen, oldest first, at most 64.
+    newest: VecDeque<(u64, u64)>,
 }
+
+/// How long an entry of the log counts as new on the map, in virtual time.
+const FRESH: u64 = 400_000_000;
 
 impl Cluster {
     /// Takes a frame in. Gives back the workloads whose counts changed.
@@ -31,6 +36,13 @@ impl Cluster {
             *self = Cluster::default();
         }
         if let Some(plane) = frame.control_plane.take() {
+            let last = plane.etcd.iter().map(|m| m.last_index).max().unwrap_or(0);
+            if self.newest.back().is_none_or(|(_, index)| *index < last) {
+                self.newest.push_back((frame.clock.now, last));
+                if self.newest.len() > 64 {
+                    self.newest.pop_front();
+                }
+            }
             self.control_plane = Rc::new(plane);
         }
         for id in &frame.removed_nodes {
@@ -91,6 +103,12 @@ impl Cluster {
     /// Workloads, in order of their names.
     pub fn workloads(&self) -> impl Iterator<Item = &WorkloadView> {
         self.workloads.values()
+    }
+
+    /// Entries of etcd's log after this one are new.
+    pub fn fresh_index(&self, now: u64) -> u64 {
+        let old = self.newest.iter().rev().find(|(at, _)| at.saturating_add(FRESH) < now);
+        old.or(self.newest.front()).map_or(0, |(_, index)| *index)
     }
 
     /// The zones' names, sorted.

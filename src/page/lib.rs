@@ -7,10 +7,23 @@ pub mod examples;
 pub mod faults;
 pub mod format;
 pub mod klog;
+pub mod lanes;
 pub mod lang;
 pub mod layout;
+pub mod link;
 pub mod model;
 pub mod query;
 pub mod term;
+pub mod ui;
 pub mod words;
 pub mod yaml;
+
+/// Mounts the page on the element with id `app`.
+pub fn mount() {
+    console_error_panic_hook::set_once();
+    let root = web_sys::window().and_then(|w| w.document()).and_then(|d| d.get_element_by_id("app"));
+    if let Some(root) = root {
+        root.set_inner_html("");
+        yew::Renderer::<ui::App>::with_root(root).render();
+    }
+}

@@ -1,0 +1,99 @@
+//! The world's worker, as the page holds it: bytes out, bytes in.
+
+use gloo_events::EventListener;
+use js_sys::{ArrayBuffer, Reflect, Uint8Array};
+use view::{Start, ToPage, ToWorld};
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{MessageEvent, Worker, WorkerOptions, WorkerType};
+use yew::Callback;
+
+/// What comes from the worker.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkEvent {
+    /// Messages, in order.
+    Messages(Vec<ToPage>),
+    /// The world could not be loaded.
+    Failed(String),
+    /// The world trapped or panicked, or its bytes can't be read.
+    Crashed {
+        /// What it said.
+        message: String,
+        /// Where, as far as the browser knows.
+        stack: String,
+    },
+}
+
+/// A running worker; dropping it ends the worker.
+pub struct Link {
+    worker: Worker,
+    _listeners: [EventListener; 3],
+}
+
+impl Link {
+    /// Starts a worker and, in it, a world.
+    pub fn start(start: &Start, events: &Callback<LinkEvent>) -> Result<Link, String> {
+        let build = web_sys::window()
+            .and_then(|w| w.document())
+            .and_then(|d| d.document_element())
+            .and_then(|e| e.get_attribute("data-build"))
+            .map(|b| format!("?b={b}"))
+            .unwrap_or_default();
+        let options = WorkerOptions::new();
+        options.set_type(WorkerType::Module);
+        let worker = Worker::new_with_options(&format!("worker.js{build}"), &options).map_err(|e| text(&e))?;
+        let on = events.clone();
+        let message = EventListener::new(&worker, "message", move |event| {
+            if let Some(event) = event.dyn_ref::<MessageEvent>() {
+                on.emit(read(&event.data()));
+            }
+        });
+        let failed = |on: Callback<LinkEvent>| {
+            move |event: &web_sys::Event| {
+                let message = event.dyn_ref::<web_sys::ErrorEvent>().map(|e| e.message()).unwrap_or_default();
+                on.emit(LinkEvent::Failed(message));
+            }
+        };
+        let error = EventListener::new(&worker, "error", failed(events.clone()));
+        let broken = EventListener::new(&worker, "messageerror", failed(events.clone()));
+        let link = Link { worker, _listeners: [message, error, broken] };
+        link.send(&ToWorld::Start(start.clone()));
+        Ok(link)
+    }
+
+    /// Sends a message. A worker that is gone hears nothing.
+    pub fn send(&self, message: &ToWorld) {
+        let bytes = view::encode(message);
+        let array = Uint8Array::from(bytes.as_slice());
+        let _ = self.worker.post_message(&array.buffer());
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.worker.terminate();
+    }
+}
+
+fn read(data: &JsValue) -> LinkEvent {
+    if let Some(buffer) = data.dyn_ref::<ArrayBuffer>() {
+        let bytes = Uint8Array::new(buffer).to_vec();
+        return match view::decode::<Vec<ToPage>>(&bytes) {
+            Ok(messages) => LinkEvent::Messages(messages),
+            Err(error) => LinkEvent::Crashed { message: error.to_string(), stack: String::new() },
+        };
+    }
+    let field = |object: &JsValue, name: &str| Reflect::get(object, &JsValue::from_str(name)).unwrap_or_default();
+    let crashed = field(data, "crashed");
+    if crashed.is_object() {
+        let message = text(&field(&crashed, "message"));
+        return LinkEvent::Crashed { message, stack: text(&field(&crashed, "stack")) };
+    }
+    LinkEvent::Failed(text(&field(data, "failed")))
+}
+
+fn text(value: &JsValue) -> String {
+    value
+        .as_string()
+        .or_else(|| value.dyn_ref::<js_sys::Error>().map(|e| String::from(e.message())))
+        .unwrap_or_else(|| format!("{value:?}"))
+}

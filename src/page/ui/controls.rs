@@ -1,0 +1,117 @@
+//! Small parts that many panels use.
+
+use super::{Action, Page, icons};
+use crate::format;
+use view::{ObjectRef, PodView, Subject};
+use yew::prelude::*;
+
+/// `**bold** and plain` as elements: the words' module marks the numbers that way.
+pub fn rich(text: &str) -> Html {
+    text.split("**")
+        .enumerate()
+        .map(|(i, part)| if i % 2 == 1 { html! { <b>{ part }</b> } } else { html! { { part } } })
+        .collect()
+}
+
+/// A tab of a tablist. Arrow keys move within the list: see [`tab_keys`].
+pub fn tab(id: &'static str, selected: bool, onclick: Callback<MouseEvent>, label: Html) -> Html {
+    html! {
+        <button role="tab" type="button" id={id} aria-selected={selected.to_string()}
+            aria-controls={format!("{id}-panel")} tabindex={if selected { "0" } else { "-1" }} {onclick}>{ label }</button>
+    }
+}
+
+/// Left, right, home and end move the focus in a tablist and open the tab.
+pub fn tab_keys() -> Callback<KeyboardEvent> {
+    Callback::from(|event: KeyboardEvent| {
+        use wasm_bindgen::JsCast;
+        let Some(list) = event.current_target().and_then(|t| t.dyn_into::<web_sys::Element>().ok()) else { return };
+        let Ok(tabs) = list.query_selector_all("[role=tab]") else { return };
+        let tabs: Vec<web_sys::HtmlElement> =
+            (0..tabs.length()).filter_map(|i| tabs.item(i)?.dyn_into().ok()).collect();
+        let active = web_sys::window().and_then(|w| w.document()).and_then(|d| d.active_element());
+        let Some(at) = tabs.iter().position(|t| active.as_ref().is_some_and(|a| a.is_same_node(Some(t)))) else { return };
+        let count = tabs.len();
+        let next = match event.key().as_str() {
+            "ArrowRight" => (at + 1) % count,
+            "ArrowLeft" => (at + count - 1) % count,
+            "Home" => 0,
+            "End" => count - 1,
+            _ => return,
+        };
+        event.prevent_default();
+        if let Some(tab) = tabs.get(next) {
+            let _ = tab.focus();
+            tab.click();
+        }
+    })
+}
+
+/// A pod's chip.
+pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, ghost: bool) -> Html {
+    let (head, tail) = format::split_name(&pod.name);
+    let state = icons::state_name(pod.state);
+    let class = classes!("chip", format!("s-{state}"), selected.then_some("sel"), ghost.then_some("ghost"));
+    let ready = format!("{}/{}", pod.ready, pod.containers);
+    let label = format!(
+        "Pod {}, {}, {ready}{}",
+        pod.name,
+        status.unwrap_or(&pod.status),
+        if pod.restarts > 0 { format!(", {} restarts", pod.restarts) } else { String::new() }
+    );
+    html! {
+        <button type="button" {class} aria-label={label} title={pod.name.clone()} onclick={page.does(Action::Inspect(pod_subject(pod)))}>
+            { icons::shape(pod.state) }
+            <span class="nm"><i>{ head }</i><span>{ tail }</span></span>
+            if let Some(status) = status { <span class="st">{ status }</span> }
+            if pod.restarts > 0 { <span class="rs" title="restarts">{ format!("↻{}", pod.restarts) }</span> }
+            if !ghost { <span class="rd">{ ready }</span> }
+        </button>
+    }
+}
+
+/// A pod's small chip.
+pub fn mini(page: &Page, pod: &PodView, name: String, selected: bool) -> Html {
+    let state = icons::state_name(pod.state);
+    let class = classes!("chip", "mini", format!("s-{state}"), selected.then_some("sel"));
+    let label = format!("Pod {}, {}, {}/{}", pod.name, pod.status, pod.ready, pod.containers);
+    html! {
+        <button type="button" {class} aria-label={label} title={pod.name.clone()} onclick={page.does(Action::Inspect(pod_subject(pod)))}>
+            { icons::shape(pod.state) }<span class="nm">{ name }</span>
+        </button>
+    }
+}
+
+/// What a click on a pod selects.
+pub fn pod_subject(pod: &PodView) -> Subject {
+    Subject::Object(ObjectRef { kind: "Pod".into(), namespace: pod.namespace.clone(), name: pod.name.clone() })
+}
+
+/// What a click on a node selects.
+pub fn node_subject(name: &str) -> Subject {
+    Subject::Object(ObjectRef { kind: "Node".into(), namespace: String::new(), name: name.to_string() })
+}
+
+/// Whether this pod is the selected thing.
+pub fn is_pod(selected: Option<&Subject>, pod: &PodView) -> bool {
+    matches!(selected, Some(Subject::Object(o)) if o.kind == "Pod" && o.name == pod.name && o.namespace == pod.namespace)
+}
+
+/// A lease's ring: how much of it is left.
+pub fn ring(left: u64, whole: u64) -> Html {
+    let share = if whole == 0 { 0.0 } else { (left as f64 / whole as f64).clamp(0.0, 1.0) };
+    let class = classes!(
+        "fg",
+        if share <= 0.0 {
+            Some("bad")
+        } else if share < 0.34 {
+            Some("warn")
+        } else {
+            None
+        }
+    );
+    html! {
+        <svg class="ring" viewBox="0 0 12 12" aria-hidden="true"><circle class="bg" cx="6" cy="6" r="4.5"/>
+            <circle {class} cx="6" cy="6" r="4.5" stroke-dasharray={format!("{:.1} 28.3", share * 28.3)}/></svg>
+    }
+}
