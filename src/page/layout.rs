@@ -60,8 +60,6 @@ pub struct Counts {
     pub cloud: bool,
     /// Height that the tallest column's content wants.
     pub column_height: f64,
-    /// Pods wait without a node and the strip for them is there.
-    pub waiting: bool,
 }
 
 /// A line between two things.
@@ -123,8 +121,6 @@ pub struct Plan {
     pub bend: f64,
     /// Nodes or zones.
     pub columns: Vec<Rect>,
-    /// The strip of pods without a node.
-    pub waiting: Option<Rect>,
     /// All lines.
     pub wires: Vec<Wire>,
 }
@@ -154,7 +150,7 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
     let etcd_w = match room {
         Room::Compact => width - 2.0 * margin - if width < 420.0 { 0.0 } else { 100.0 },
         Room::Medium => (width - 304.0).clamp(360.0, 480.0),
-        Room::Wide => (width * 0.45).clamp(480.0, 640.0),
+        Room::Wide => (width * 0.53).clamp(480.0, 640.0),
     };
     let etcd = Rect { x: middle - (etcd_w / 2.0).round(), y: 16.0, w: etcd_w.round(), h: etcd_h };
 
@@ -195,13 +191,7 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
 
     // Columns.
     let bend = cards_bottom + if compact { 12.0 } else { 16.0 };
-    let mut top = bend + if compact { 16.0 } else { 22.0 };
-    let waiting = counts.waiting.then(|| {
-        let h = if compact { 30.0 } else { 34.0 };
-        let rect = Rect { x: margin, y: top - 2.0, w: width - 2.0 * margin, h };
-        top += h + if compact { 10.0 } else { 14.0 };
-        rect
-    });
+    let top = bend + if compact { 16.0 } else { 22.0 };
     let per_row = columns_per_row(width, margin, gap, counts);
     let rows = counts.columns.div_ceil(per_row.max(1)).max(1);
     let row_gap = gap + if rows > 1 { 8.0 } else { 0.0 };
@@ -308,7 +298,6 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
         cloud,
         bend,
         columns,
-        waiting,
         wires,
     }
 }
@@ -424,6 +413,26 @@ pub fn path(points: &[(f64, f64)]) -> String {
     out
 }
 
+/// One side of a double line: shifted by `d` to the right of its direction.
+pub fn beside(points: &[(f64, f64)], d: f64) -> Vec<(f64, f64)> {
+    // Each stretch is level or upright: an upright one moves across, a level one up or down; a corner does both.
+    let shift = |a: (f64, f64), b: (f64, f64)| {
+        let (dx, dy) = ((b.0 - a.0).signum(), (b.1 - a.1).signum());
+        if (a.0 - b.0).abs() < 0.5 { (-dy * d, 0.0) } else { (0.0, dx * d) }
+    };
+    points
+        .iter()
+        .enumerate()
+        .map(|(i, &(x, y))| {
+            let before = i.checked_sub(1).and_then(|j| points.get(j)).map(|&p| shift(p, (x, y)));
+            let after = points.get(i + 1).map(|&p| shift((x, y), p));
+            let ((ax, ay), (bx, by)) = (before.or(after).unwrap_or_default(), after.or(before).unwrap_or_default());
+            let pick = |a: f64, b: f64| if a == 0.0 { b } else { a };
+            (x + pick(ax, bx), y + pick(ay, by))
+        })
+        .collect()
+}
+
 /// The middle of the longest level stretch: where a line's label stands.
 pub fn label_place(points: &[(f64, f64)]) -> (f64, f64) {
     let mut best = points.first().copied().unwrap_or_default();
@@ -476,7 +485,7 @@ mod tests {
     use super::*;
 
     fn counts(members: usize, doors: usize, columns: usize) -> Counts {
-        Counts { members, doors, columns, dense: false, cloud: false, column_height: 0.0, waiting: false }
+        Counts { members, doors, columns, dense: false, cloud: false, column_height: 0.0 }
     }
 
     #[test]
@@ -505,10 +514,10 @@ mod tests {
         for width in [320.0, 360.0, 496.0, 640.0, 736.0, 904.0, 1056.0, 1392.0, 2500.0] {
             for (members, doors, columns) in [(1, 1, 1), (1, 1, 3), (3, 3, 3), (5, 5, 12), (1, 1, 12), (3, 3, 7)] {
                 for dense in [false, true] {
-                    let counts = Counts { dense, cloud: doors > 1, waiting: true, ..counts(members, doors, columns) };
+                    let counts = Counts { dense, cloud: doors > 1, ..counts(members, doors, columns) };
                     let plan = plan(width, 500.0, &counts);
                     let mut all = vec![plan.etcd, plan.managers, plan.scheduler];
-                    all.extend(plan.doors.iter().chain(&plan.columns).chain(&plan.cloud).chain(&plan.waiting));
+                    all.extend(plan.doors.iter().chain(&plan.columns).chain(&plan.cloud));
                     for (i, a) in all.iter().enumerate() {
                         assert!(
                             a.x >= 0.0 && a.right() <= plan.width + 0.5 && a.bottom() <= plan.height,
@@ -555,6 +564,13 @@ mod tests {
         assert_eq!(path(&[(1.0, 2.0), (1.0, 9.0)]), "M1 2L1 9");
         assert_eq!(path(&[]), "");
         assert_eq!(label_place(&[(514.0, 206.0), (514.0, 386.0), (186.0, 386.0), (186.0, 408.0)]), (350.0, 386.0));
+    }
+
+    #[test]
+    fn double_lines_stay_apart_around_corners() {
+        let bent = [(100.0, 50.0), (100.0, 40.0), (200.0, 40.0), (200.0, 10.0)];
+        assert_eq!(beside(&bent, 5.0), [(105.0, 50.0), (105.0, 45.0), (205.0, 45.0), (205.0, 10.0)]);
+        assert_eq!(beside(&[(1.0, 9.0), (1.0, 2.0)], -5.0), [(-4.0, 9.0), (-4.0, 2.0)]);
     }
 
     #[test]

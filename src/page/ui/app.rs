@@ -676,7 +676,8 @@ impl App {
         let answer = self.model.answer.as_ref().filter(|_| self.answer_open).map(Held::from);
         html! {
             <Manifest load={self.load.clone()} text={self.text.clone()} problems={self.problems.clone()} {answer}
-                busy={self.waiting.is_some() || self.link.is_none()} trip={self.model.trip.as_ref().map(Held::from)} armed={self.armed}/>
+                busy={self.waiting.is_some() || self.link.is_none()} trip={self.model.trip.as_ref().map(Held::from)} armed={self.armed}
+                small={self.options.embed && !self.is_phone()}/>
         }
     }
 
@@ -699,10 +700,6 @@ impl App {
     fn map(&self, page: &Page, phone: bool) -> Html {
         // A dense map counts in whole seconds.
         let now = if self.model.cluster.dense() { self.shown_now / 1_000_000_000 * 1_000_000_000 } else { self.shown_now };
-        let story = match (&self.model.story, &self.model.trip) {
-            (Some(hold), Some(trip)) => html! { <Story hold={hold.clone()} trip={Held::from(trip)}/> },
-            _ => Html::default(),
-        };
         let over = if let Some(report) = &self.model.crash {
             html! { <Crash report={Held::from(report)} loading={self.loading_failed}/> }
         } else if !self.started {
@@ -711,7 +708,7 @@ impl App {
                     <div class="row"><button type="button" class="btn main" onclick={page.does(Action::StartWorld)}>{ icons::sized("play", "s14") }{ page.t(lang::START) }</button></div></section>
             }
         } else {
-            story
+            Html::default()
         };
         let notices = html! {
             <div class="notices">{ for self.model.notices.iter().enumerate().map(|(i, text)| html! {
@@ -722,6 +719,16 @@ impl App {
         html! {
             <Map cluster={Held::from(&self.model.cluster)} {now} selected={self.selection.as_ref().map(|s| s.subject.clone())}
                 batch={Held::from(&self.batch)} speed_milli={self.model.clock.speed_milli} {phone}><>{ notices }{ over }</></Map>
+        }
+    }
+
+    /// The story stands where it hides the least: over the log, in an iframe over the editor, on a phone under the map.
+    fn story(&self) -> Html {
+        match (&self.model.story, &self.model.trip) {
+            (Some(hold), Some(trip)) if self.model.crash.is_none() => {
+                html! { <div class="storyslot"><Story hold={hold.clone()} trip={Held::from(trip)}/></div> }
+            }
+            _ => Html::default(),
         }
     }
 
@@ -801,6 +808,7 @@ impl App {
                 { self.map(page, false) }
                 if !panels.is_empty() { { self.dock_panel(panels.clone(), if panels.contains(&self.dock) { self.dock } else { panels[0] }, false) } }
                 { self.inspector() }
+                { self.story() }
                 { self.timebar(false) }
             </div>
         }
@@ -818,6 +826,7 @@ impl App {
                 { self.map(page, false) }
                 <p class="ticker">{ ticker.unwrap_or_default() }</p>
                 if self.selection.is_some() { <div class="inspslot">{ self.inspector() }</div> }
+                { self.story() }
                 { self.timebar(true) }
             </div>
         }
@@ -849,6 +858,7 @@ impl App {
                     if open == Some(Panel::Terminal) { <div class="fill side">{ self.terminal_panel() }</div> }
                     if open == Some(Panel::Logs) { <div class="fill">{ self.dock_panel(panels.clone(), self.dock, true) }</div> }
                     if open.is_none() { <div class="fill">{ self.inspector() }</div> }
+                    { self.story() }
                 </div>
                 { self.timebar(true) }
                 <nav class="dockbar" aria-label={page.t(lang::PANELS)}>

@@ -3,6 +3,7 @@
 use super::{Action, Page, icons};
 use crate::format;
 use view::{ObjectRef, PodView, Subject};
+use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
 /// `**bold** and plain` as elements: the words' module marks the numbers that way.
@@ -24,8 +25,7 @@ pub fn tab(id: &'static str, selected: bool, onclick: Callback<MouseEvent>, labe
 /// Left, right, home and end move the focus in a tablist and open the tab.
 pub fn tab_keys() -> Callback<KeyboardEvent> {
     Callback::from(|event: KeyboardEvent| {
-        use wasm_bindgen::JsCast;
-        let Some(list) = event.current_target().and_then(|t| t.dyn_into::<web_sys::Element>().ok()) else { return };
+        let Some(list) = closest(&event, "[role=tablist]") else { return };
         let Ok(tabs) = list.query_selector_all("[role=tab]") else { return };
         let tabs: Vec<web_sys::HtmlElement> =
             (0..tabs.length()).filter_map(|i| tabs.item(i)?.dyn_into().ok()).collect();
@@ -47,8 +47,14 @@ pub fn tab_keys() -> Callback<KeyboardEvent> {
     })
 }
 
-/// A pod's chip.
-pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, ghost: bool) -> Html {
+/// The element around an event's target that matches. (An event's current target is the page's root: the framework
+/// listens there for all.)
+pub fn closest(event: &web_sys::Event, selector: &str) -> Option<web_sys::Element> {
+    event.target()?.dyn_into::<web_sys::Element>().ok()?.closest(selector).ok()?
+}
+
+/// A pod's chip. A ghost is one that is not there yet; without `count` its ready containers are left out.
+pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, ghost: bool, count: bool) -> Html {
     let (head, tail) = format::split_name(&pod.name);
     let state = icons::state_name(pod.state);
     let class = classes!("chip", format!("s-{state}"), selected.then_some("sel"), ghost.then_some("ghost"));
@@ -65,7 +71,7 @@ pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, gh
             <span class="nm"><i>{ head }</i><span>{ tail }</span></span>
             if let Some(status) = status { <span class="st">{ status }</span> }
             if pod.restarts > 0 { <span class="rs" title="restarts">{ format!("↻{}", pod.restarts) }</span> }
-            if !ghost { <span class="rd">{ ready }</span> }
+            if count { <span class="rd">{ ready }</span> }
         </button>
     }
 }

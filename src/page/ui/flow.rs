@@ -5,12 +5,10 @@ use super::map_dense::{Zone, least_height};
 use super::{Held, map, map_nodes};
 use crate::cluster::Cluster;
 use crate::layout::{Rect, Room};
-use std::rc::Rc;
-use view::PodView;
 use yew::prelude::*;
 
 /// One column.
-pub fn flow(look: Look, cluster: &Held<Cluster>, unplaced: &[Rc<PodView>], dense: bool) -> Html {
+pub fn flow(look: Look, cluster: &Held<Cluster>, dense: bool) -> Html {
     let plane = &cluster.control_plane;
     let alone = plane.api_servers.len() <= 1;
     html! {
@@ -21,7 +19,6 @@ pub fn flow(look: Look, cluster: &Held<Cluster>, unplaced: &[Rc<PodView>], dense
             <svg class="link" viewBox="0 0 390 22" height="22" preserveAspectRatio="none" aria-hidden="true"><path class="wire" d="M103 0V22"/><path class="wire" d="M287 0V22"/><path class="wire" d="M195 0V22"/></svg>
             <div class="two">{ map_cards::managers(look, cluster, None) }{ map_cards::scheduler(look, cluster, None) }</div>
             <svg class="link" viewBox="0 0 390 18" height="18" preserveAspectRatio="none" aria-hidden="true"><path class="wire" d="M195 -90V18"/></svg>
-            if !unplaced.is_empty() { { map::waiting(look, unplaced, String::new()) } }
             if dense {
                 <div class="stack">{ for cluster.zones().into_iter().map(|zone| {
                     let count = cluster.nodes.values().filter(|n| n.zone == zone).count();

@@ -84,7 +84,11 @@ impl Lights {
             if props.speed_milli > 10_000 || self.lights.len() >= MAX_LIGHTS {
                 continue;
             }
-            if let Some(points) = props.plan.way(message.from, message.to, column) {
+            if let Some(mut points) = props.plan.way(message.from, message.to, column) {
+                // On the trunk, what goes to etcd keeps to one line and what comes back to the other.
+                if matches!(wire, WireEnds::Trunk(_)) {
+                    points = layout::beside(&points, 5.0);
+                }
                 self.next += 1;
                 self.lights.push(Light { id: self.next, path: layout::path(&points), kind: message.kind, born: at });
             }
@@ -140,7 +144,7 @@ impl Component for Lights {
                 wire.points.clone()
             };
             if wire.trunk {
-                let shifted: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x + 5.0, *y)).collect();
+                let shifted = layout::beside(&points, 5.0);
                 html! { <path class={classes!("wire", "trunk", "hot", bright)} d={layout::path(&shifted)}/> }
             } else {
                 html! { <path class={classes!("wire", "hot", bright)} d={layout::path(&points)}/> }

@@ -27,6 +27,8 @@ pub struct ManifestProps {
     pub trip: Option<Held<Trip>>,
     /// The next change is told as a story.
     pub armed: bool,
+    /// Little room: no steps, only the count.
+    pub small: bool,
 }
 
 /// The editor and what belongs to it.
@@ -72,7 +74,7 @@ pub fn Manifest(props: &ManifestProps) -> Html {
                 }
                 { problems(&page, props) }
             </div>
-            { trip(&page, props) }
+            if !props.small { { trip(&page, props) } }
         </div>
     }
 }
@@ -97,7 +99,7 @@ pub fn tools(page: &Page) -> Html {
         })
     };
     html! { <>
-        <button type="button" class="btn" aria-haspopup="menu" onclick={menu}>{ page.t(lang::EXAMPLES) }{ icons::sized("down", "s12") }</button>
+        <button type="button" class="btn" aria-haspopup="menu" onclick={menu}><span class="word">{ page.t(lang::EXAMPLES) }</span>{ icons::sized("down", "s12") }</button>
         <label class="btn icon file" title={page.t(lang::OPEN_FILE)}>{ icons::icon("folder") }<span class="sr">{ page.t(lang::OPEN_FILE) }</span>
             <input type="file" accept=".yaml,.yml,.json,text/yaml,application/json" {onchange}/></label>
     </> }
@@ -132,6 +134,9 @@ fn problems(page: &Page, props: &ManifestProps) -> Html {
         );
         let general = props.problems.iter().find(|p| p.line == 0).map(|p| p.message.clone());
         return html! { <span class="problems bad" title={general}>{ icons::sized("warn", "s14") }{ text }</span> };
+    }
+    if let Some(trip) = props.trip.as_ref().filter(|t| props.small && t.desired > 0) {
+        return html! { <span class="problems ok num">{ format!("{} {}/{}", trip.object.name, trip.ready, trip.desired) }</span> };
     }
     let documents = crate::yaml::documents(&props.text);
     let text = match documents.as_slice() {

@@ -1,13 +1,13 @@
 //! The map: sizes itself by its own container and puts everything where the layout says.
 
-use super::controls::{chip, is_pod, rich};
+use super::controls::rich;
 use super::lights::Lights;
 use super::map_cards::{self, Look};
 use super::map_dense::{Zone, least_height};
 use super::menus::Menu;
 use super::{Action, Held, Page, flow, icons, map_nodes, use_page};
 use crate::cluster::{Cluster, NodeHealth, health};
-use crate::layout::{Counts, Plan, Room, WireEnds, n, path, plan};
+use crate::layout::{beside, Counts, Plan, Room, WireEnds, n, path, plan};
 use crate::{format, lang, words};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -84,7 +84,6 @@ pub fn Map(props: &MapProps) -> Html {
         },
     );
     let dense = cluster.dense();
-    let unplaced = cluster.unplaced();
     let counts = Counts {
         members: cluster.control_plane.etcd.len(),
         doors: cluster.control_plane.api_servers.len(),
@@ -97,9 +96,15 @@ pub fn Map(props: &MapProps) -> Html {
             let most = zones_sizes(cluster).into_iter().max().unwrap_or(0);
             least_height(width, most)
         } else {
-            0.0
+            // Room for a pod or two in every card: the map grows and scrolls rather than showing none.
+            let want = |n: &Rc<view::NodeView>| {
+                let pods = cluster.pods_on(n.id);
+                let household = pods.iter().any(|p| crate::cluster::is_household(p));
+                let own = pods.iter().filter(|p| !crate::cluster::is_household(p)).count();
+                map_nodes::head(n) + 14.0 + 28.0 * own.min(2) as f64 + if household { 46.0 } else { 0.0 }
+            };
+            cluster.nodes.values().map(want).fold(0.0, f64::max)
         },
-        waiting: !unplaced.is_empty(),
     };
     let plan: Rc<Plan> =
         use_memo((width, height, counts), |(width, height, counts)| plan(*width, *height, counts));
@@ -113,14 +118,14 @@ pub fn Map(props: &MapProps) -> Html {
         }
     );
     let room = if props.phone { Room::Compact } else { plan.room };
-    let look = Look { page: &page, room, now: props.now, selected: props.selected.as_ref() };
+    let look = Look { page: &page, room, now: props.now, selected: props.selected.as_ref(), phone: props.phone };
     let empty = cluster.control_plane.etcd.is_empty();
     let body = if empty {
         html! { <p class="waiting" role="status">{ page.t(lang::BOOTING) }{ "…" }</p> }
     } else if props.phone {
-        flow::flow(look, cluster, &unplaced, dense)
+        flow::flow(look, cluster, dense)
     } else {
-        placed(look, props, &plan, &columns, &zones, &unplaced)
+        placed(look, props, &plan, &columns, &zones)
     };
     html! {
         <main id="cluster" {class} aria-label={page.t(lang::CLUSTER)} ref={node} tabindex="-1">
@@ -144,7 +149,6 @@ fn placed(
     plan: &Rc<Plan>,
     columns: &Rc<BTreeMap<NodeId, usize>>,
     zones: &[String],
-    unplaced: &[Rc<view::PodView>],
 ) -> Html {
     let page = look.page;
     let cluster = &props.cluster;
@@ -170,7 +174,6 @@ fn placed(
             { map_cards::managers(look, cluster, Some(&plan.managers)) }
             { map_cards::scheduler(look, cluster, Some(&plan.scheduler)) }
             { plan.cloud.as_ref().map(|rect| map_cards::cloud(look, cluster, rect)).unwrap_or_default() }
-            if let Some(rect) = &plan.waiting { { waiting(look, unplaced, rect.style()) } }
             if dense {
                 { for zones.iter().zip(&plan.columns).map(|(zone, rect)| html! {
                     <Zone key={zone.clone()} cluster={props.cluster.clone()} zone={zone.clone()} rect={*rect} seconds={look.now / 1_000_000_000} selected={props.selected.clone()}/>
@@ -182,21 +185,6 @@ fn placed(
             if plan.room != Room::Compact { { note(page, cluster) } }
             { tools(page, cluster, plan.room) }
         </div>
-    }
-}
-
-/// Pods that no node has, on a strip of their own.
-pub fn waiting(look: Look, pods: &[Rc<view::PodView>], style: String) -> Html {
-    let page = look.page;
-    html! {
-        <section class="unplaced at" {style} aria-label={page.t(lang::PENDING_PODS)}>
-            <span class="dim">{ page.t(lang::PENDING_PODS) }</span>
-            <div class="row">{ for pods.iter().take(24).map(|pod| {
-                let selected = is_pod(look.selected, pod);
-                html! { <div key={pod.id}>{ chip(page, pod, selected, None, true) }</div> }
-            }) }</div>
-            if pods.len() > 1 { <span class="dim num">{ pods.len() }</span> }
-        </section>
     }
 }
 
@@ -273,8 +261,8 @@ fn wires(look: Look, cluster: &Cluster, plan: &Plan) -> Html {
         };
         class.push_str(off);
         if wire.trunk {
-            let shifted = |dx: f64| wire.points.iter().map(|(x, y)| (x + dx, *y)).collect::<Vec<_>>();
-            html! { <><path class={format!("{class} trunk")} d={path(&shifted(-5.0))}/><path class={format!("{class} trunk")} d={path(&shifted(5.0))}/></> }
+            let side = |d: f64| path(&beside(&wire.points, d));
+            html! { <><path class={format!("{class} trunk")} d={side(-5.0)}/><path class={format!("{class} trunk")} d={side(5.0)}/></> }
         } else {
             html! { <path {class} d={path(&wire.points)}/> }
         }

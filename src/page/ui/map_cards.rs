@@ -24,6 +24,8 @@ pub struct Look<'a> {
     pub now: u64,
     /// The selection.
     pub selected: Option<&'a Subject>,
+    /// One column, for phones.
+    pub phone: bool,
 }
 
 impl Look<'_> {
@@ -169,6 +171,8 @@ pub fn door(look: Look, api: &ApiServerView, alone: bool, rect: Option<&Rect>) -
     } else {
         [lang::AUTHN_SHORT, lang::AUTHZ_SHORT, lang::ADMIT_SHORT, lang::VALID_SHORT]
     };
+    let tiny = rect.is_some_and(|r| r.w < 230.0);
+    let name = if tiny { name.trim_start_matches("kube-").to_string() } else { name };
     let stages = [DoorStage::Authentication, DoorStage::Authorization, DoorStage::Admission, DoorStage::Validation];
     let stages = stages.into_iter().zip(words).map(|(stage, word)| {
         let class = match &api.passing {
@@ -179,7 +183,7 @@ pub fn door(look: Look, api: &ApiServerView, alone: bool, rect: Option<&Rect>) -
             Some(p) if p.stage > stage => Some("ok"),
             Some(_) => None,
         };
-        html! { <span class={classes!("stage", class)}>{ page.t(word) }</span> }
+        html! { <span class={classes!("stage", class)} title={page.t(word)}>if tiny { <span class="sr">{ page.t(word) }</span> } else { { page.t(word) } }</span> }
     });
     let passing = api.passing.as_ref().filter(|_| down.is_none());
     html! {
@@ -193,7 +197,7 @@ pub fn door(look: Look, api: &ApiServerView, alone: bool, rect: Option<&Rect>) -
                     } else if let Some(p) = passing {
                         if wide { <span class="mono user">{ &p.user }</span> }
                         <span class={classes!("mono", "passing", p.refused.map(|_| "bad"))}>
-                            { p.verb.clone() }{ " " }{ format::short_target(&p.target) }
+                            { p.verb.clone() }{ " " }{ target_of(&p.target, wide) }
                             if let Some(code) = p.refused { { format!(" {code}") } }
                         </span>
                     } else if api.requests_per_second > 0 {
@@ -206,6 +210,15 @@ pub fn door(look: Look, api: &ApiServerView, alone: bool, rect: Option<&Rect>) -
             </div>
             <div class="stages">{ for stages }</div>
         </section>
+    }
+}
+
+/// The target as far as there is room: without its resource where the door is narrow.
+fn target_of(target: &str, wide: bool) -> String {
+    let short = format::short_target(target);
+    match short.split_once('/') {
+        Some((_, rest)) if !wide => rest.to_string(),
+        _ => short,
     }
 }
 
@@ -227,8 +240,8 @@ pub fn lease(look: Look, lease: &LeaseView, processes: &[ProcessView]) -> Html {
         }
         if lease.holder.is_empty() {
             <span class="lease standby warn">{ page.t(lang::NO_LEADER) }</span>
-        } else if look.compact() {
-            <span title={title}>{ ring(left, whole) }<span class="sr">{ format!("{} {}", lease.holder, format::tenths(left)) }</span></span>
+        } else if look.compact() && !look.phone {
+            <span class="ringonly" title={title}>{ ring(left, whole) }<span class="sr">{ format!("{} {}", lease.holder, format::tenths(left)) }</span></span>
         } else {
             <span class="lease" {title}>{ ring(left, whole) }<b>{ &lease.holder }</b><span class="num">{ format::tenths(left) }</span></span>
         }
@@ -313,6 +326,7 @@ pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
                             <span>{ page.lang.pick(format!("{more} more"), format!("{more}개 더")) }</span>
                         </button>
                     }
+                    { for (0..(per_row - (shown + usize::from(more > 0)) % per_row) % per_row).map(|_| html! { <span class="loop"></span> }) }
                 </div>
             }
         </section>
@@ -394,9 +408,9 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     };
     let best = s.scores.first().map_or(1, |x| x.score).max(1);
     let chip = || match pod {
-        Some(pod) => super::controls::chip(page, pod, super::controls::is_pod(look.selected, pod), None, true),
+        Some(pod) => super::controls::chip(page, pod, super::controls::is_pod(look.selected, pod), None, false, false),
         None if s.pod.is_empty() => Html::default(),
-        None => html! { <span class="chip ghost s-terminating"><span class="nm">{ &s.pod }</span></span> },
+        None => html! { <span class="chip ghost s-succeeded"><span class="nm">{ &s.pod }</span></span> },
     };
     let rows = || {
         if s.phase == SchedulingPhase::Unschedulable {
@@ -432,15 +446,36 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
             } else if s.pod.is_empty() || !fresh {
                 <div class="sched"><div class="col"><h4><b>{ page.t(lang::NOTHING_TO_PLACE) }</b></h4>
                     if !s.pod.is_empty() { <span class="dim">{ page.lang.pick(format!("last bind {}", format::clock(page.epoch, s.at)), format!("마지막 바인딩 {}", format::clock(page.epoch, s.at))) }</span> }
+                    { waiting(look, cluster) }
                 </div><div class="col"></div>{ queues(look, cluster) }</div>
             } else {
                 <div class="sched">
-                    <div class="col"><h4>if busy { <b>{ heading }</b> } else { { heading } }</h4>{ chip() }</div>
+                    <div class="col"><h4>if busy { <b>{ heading }</b> } else { { heading } }</h4>{ chip() }{ waiting(look, cluster) }</div>
                     <div class="col"><h4>{ verdict }</h4>{ rows() }</div>
                     { queues(look, cluster) }
                 </div>
             }
         </section>
+    }
+}
+
+/// Pods that no node has, besides the one the scheduler shows: a dot each.
+fn waiting(look: Look, cluster: &Cluster) -> Html {
+    let s = &cluster.control_plane.scheduling;
+    let pods: Vec<_> = cluster.unplaced().into_iter().filter(|p| p.name != s.pod || p.namespace != s.namespace).collect();
+    if pods.is_empty() {
+        return Html::default();
+    }
+    let page = look.page;
+    let room = if look.room == Room::Wide { 9 } else { 6 };
+    html! {
+        <div class="waitrow" aria-label={page.t(lang::PENDING_PODS)} role="group">
+            { for pods.iter().take(room).map(|pod| html! {
+                <button type="button" key={pod.id} class={classes!("dot", format!("s-{}", icons::state_name(pod.state)), super::controls::is_pod(look.selected, pod).then_some("sel"))}
+                    title={pod.name.clone()} aria-label={format!("Pod {}, {}", pod.name, pod.status)} onclick={page.does(Action::Inspect(pod_subject(pod)))}>{ icons::shape(pod.state) }</button>
+            }) }
+            if pods.len() > room { <span class="dim num">{ format!("+{}", pods.len() - room) }</span> }
+        </div>
     }
 }
 

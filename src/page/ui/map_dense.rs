@@ -1,6 +1,6 @@
 //! A zone of the dense map.
 
-use super::controls::node_subject;
+use super::controls::{closest, node_subject};
 use super::{Action, Held};
 use crate::cluster::{self, Cluster, NodeHealth};
 use crate::dense::{Dots, cells};
@@ -8,7 +8,6 @@ use crate::format;
 use crate::layout::Rect;
 use std::rc::Rc;
 use view::{NodeView, PodState, Subject};
-use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
 /// Props of [`Zone`].
@@ -69,8 +68,7 @@ pub fn Zone(props: &ZoneProps) -> Html {
     );
     let at = {
         move |event: &MouseEvent| -> Option<usize> {
-            let target = event.current_target()?.dyn_into::<web_sys::Element>().ok()?;
-            let bounds = target.get_bounding_client_rect();
+            let bounds = closest(event, "svg")?.get_bounding_client_rect();
             let (x, y) = (f64::from(event.client_x()) - bounds.left(), f64::from(event.client_y()) - bounds.top());
             cells.at(x, y).filter(|i| *i < count)
         }

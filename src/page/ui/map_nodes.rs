@@ -47,10 +47,8 @@ pub fn node(look: Look, node: &NodeView, pods: &[Rc<PodView>], rect: Option<&Rec
     let silence = look.now.saturating_sub(node.heartbeat_at);
     let own: Vec<&Rc<PodView>> = pods.iter().filter(|p| !cluster::is_household(p)).collect();
     let household: Vec<&Rc<PodView>> = pods.iter().filter(|p| cluster::is_household(p)).collect();
-    let head = 32.0 + if node.timers.is_empty() { 40.0 } else { 14.0 + 25.0 * node.timers.len() as f64 }
-        + if has_tags(node) { 22.0 } else { 0.0 };
     let size = match rect {
-        Some(r) => pod_size(r.w, r.h, head, own.len(), household.len()),
+        Some(r) => pod_size(r.w, r.h, head(node), own.len(), household.len()),
         None if own.len() <= 8 => PodSize::Chips,
         None => PodSize::Minis,
     };
@@ -86,6 +84,12 @@ pub fn node(look: Look, node: &NodeView, pods: &[Rc<PodView>], rect: Option<&Rec
     }
 }
 
+/// Height of what stands above a card's pods.
+pub fn head(node: &NodeView) -> f64 {
+    let bars = if node.timers.is_empty() { 40.0 } else { 14.0 + 25.0 * node.timers.len() as f64 };
+    32.0 + bars + if has_tags(node) { 22.0 } else { 0.0 }
+}
+
 fn short_household(name: &str) -> String {
     let name = name.strip_prefix("kube-").unwrap_or(name);
     let name = name.strip_prefix("core").unwrap_or(name);
@@ -106,8 +110,8 @@ fn one(look: Look, node: &NodeView, pod: &Rc<PodView>, size: PodSize, compact: b
     match size {
         PodSize::Chips => {
             let word = if assumed { Some(page.t(lang::ASSUMED).to_string()) } else { status(page, pod) };
-            let word = word.filter(|_| !compact || assumed);
-            html! { <div key={pod.id}>{ chip(page, pod, selected, word.as_deref(), assumed) }</div> }
+            let word = word.filter(|_| !compact);
+            html! { <div key={pod.id}>{ chip(page, pod, selected, word.as_deref(), assumed, !assumed) }</div> }
         }
         PodSize::Minis => {
             html! { <div class="in" key={pod.id}>{ mini(page, pod, format::suffix(&pod.name).to_string(), selected) }</div> }

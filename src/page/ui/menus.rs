@@ -1,6 +1,6 @@
 //! Menus: faults where the thing stands, examples, legend.
 
-use super::controls::rich;
+use super::controls::{closest, rich};
 use super::{Action, Held, Page, icons, use_page};
 use crate::cluster::{Cluster, NodeHealth, health};
 use crate::examples::EXAMPLES;
@@ -63,7 +63,7 @@ impl Menu {
     }
     /// At the button that was pressed.
     pub fn at(mut self, event: &MouseEvent) -> Menu {
-        if let Some(button) = event.current_target().and_then(|t| t.dyn_into::<web_sys::Element>().ok()) {
+        if let Some(button) = closest(event, "button") {
             let r = button.get_bounding_client_rect();
             self.anchor = (r.left(), r.top(), r.right(), r.bottom());
         }

@@ -28,7 +28,7 @@ pub struct TimeBarProps {
 /// Speeds on offer, in thousandths.
 const SPEEDS: [u32; 6] = [10, 100, 1000, 10_000, 100_000, 1_000_000];
 /// Those with a button of their own.
-const BUTTONS: [u32; 4] = [1000, 10_000, 100_000, 1_000_000];
+const BUTTONS: [u32; 6] = SPEEDS;
 
 /// The time bar.
 #[component]
@@ -86,8 +86,8 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
             }
             <span class="clock num" role="timer" aria-live="off" aria-label={format::clock(page.epoch, clock.now)}><span aria-hidden="true">{ format::clock(page.epoch, clock.now) }<small>{ format::clock_millis(page.epoch, clock.now) }</small></span></span>
             <div class="scrub" role="img" aria-label={page.t(lang::RUN_SO_FAR)}>
-                <span class="rail"></span><span class="past" style={format!("width:{now:.2}%")}></span>
-                { for ticks.iter().map(|(at, text)| html! { <span class="tk" style={format!("left:{at:.2}%")}>{ text.clone() }</span> }) }
+                <span class="way"></span><span class="past" style={format!("width:{now:.2}%")}></span>
+                { for ticks.iter().map(|(at, text)| html! { <span class={classes!("tk", (*at < 4.0).then_some("first"), (*at > 96.0).then_some("last"))} style={format!("left:{at:.2}%")}>{ text.clone() }</span> }) }
                 { for marks.iter().map(|m| html! { <span class={classes!("mk", if m.fault { "fault" } else { "in" })} style={format!("left:{:.2}%", m.at)} title={m.text.clone()}>
                     if m.fault { { icons::sized("bolt", "s12") } }</span> }) }
                 { for future.map(|t| html! { <span class="fu" style={format!("left:{:.2}%", span.percent(t.at))} title={words::timer(page.lang, &t.what)}></span> }) }
