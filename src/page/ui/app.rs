@@ -509,10 +509,8 @@ impl Component for App {
             .unwrap_or_default();
         let lang = options.lang.unwrap_or_else(|| Lang::from_browser(&languages));
         let text: Rc<str> = EXAMPLES.first().map_or("", |e| e.text).into();
-        let mut model = Model {
-            clock: Clock { speed_milli: options.speed_milli, ..Clock::default() },
-            ..Model::default()
-        };
+        let mut model =
+            Model { clock: Clock { speed_milli: options.speed_milli, ..Clock::default() }, ..Model::default() };
         for complaint in &complaints {
             model.notice(words::complaint(lang, complaint));
         }
@@ -619,7 +617,12 @@ impl Component for App {
                 if self.waiting.is_none() && self.link.is_some() {
                     self.next_id += 1;
                     let text = self.text.to_string();
-                    self.send(&ToWorld::Manifest { id: self.next_id, action: ManifestAction::Check, text, story: false });
+                    self.send(&ToWorld::Manifest {
+                        id: self.next_id,
+                        action: ManifestAction::Check,
+                        text,
+                        story: false,
+                    });
                 }
                 false
             }
@@ -659,7 +662,8 @@ impl Component for App {
 
 impl App {
     fn header(&self, phone: bool) -> Html {
-        let workload = self.model.trip.as_ref().filter(|t| t.desired > 0).map(|t| (t.object.name.clone(), t.ready, t.desired));
+        let workload =
+            self.model.trip.as_ref().filter(|t| t.desired > 0).map(|t| (t.object.name.clone(), t.ready, t.desired));
         let large = self.options.embed.then(|| {
             let search = web_sys::window().and_then(|w| w.location().search().ok()).unwrap_or_default();
             let kept: Vec<&str> = search
@@ -699,7 +703,8 @@ impl App {
 
     fn map(&self, page: &Page, phone: bool) -> Html {
         // A dense map counts in whole seconds.
-        let now = if self.model.cluster.dense() { self.shown_now / 1_000_000_000 * 1_000_000_000 } else { self.shown_now };
+        let now =
+            if self.model.cluster.dense() { self.shown_now / 1_000_000_000 * 1_000_000_000 } else { self.shown_now };
         let over = if let Some(report) = &self.model.crash {
             html! { <Crash report={Held::from(report)} loading={self.loading_failed}/> }
         } else if !self.started {
@@ -749,7 +754,8 @@ impl App {
 
     fn side_panel(&self, page: &Page) -> Html {
         let panels = self.side_panels();
-        let open = if panels.contains(&self.side) { self.side } else { panels.first().copied().unwrap_or(Panel::Manifest) };
+        let open =
+            if panels.contains(&self.side) { self.side } else { panels.first().copied().unwrap_or(Panel::Manifest) };
         let names = [
             (Panel::Manifest, "side-manifest", lang::MANIFEST),
             (Panel::Terminal, "side-terminal", lang::TERMINAL),

@@ -10,7 +10,13 @@ use yew::prelude::*;
 pub fn rich(text: &str) -> Html {
     text.split("**")
         .enumerate()
-        .map(|(i, part)| if i % 2 == 1 { html! { <b>{ part }</b> } } else { html! { { part } } })
+        .map(|(i, part)| {
+            if i % 2 == 1 {
+                html! { <b>{ part }</b> }
+            } else {
+                html! { { part } }
+            }
+        })
         .collect()
 }
 
@@ -30,7 +36,9 @@ pub fn tab_keys() -> Callback<KeyboardEvent> {
         let tabs: Vec<web_sys::HtmlElement> =
             (0..tabs.length()).filter_map(|i| tabs.item(i)?.dyn_into().ok()).collect();
         let active = web_sys::window().and_then(|w| w.document()).and_then(|d| d.active_element());
-        let Some(at) = tabs.iter().position(|t| active.as_ref().is_some_and(|a| a.is_same_node(Some(t)))) else { return };
+        let Some(at) = tabs.iter().position(|t| active.as_ref().is_some_and(|a| a.is_same_node(Some(t)))) else {
+            return;
+        };
         let count = tabs.len();
         let next = match event.key().as_str() {
             "ArrowRight" => (at + 1) % count,

@@ -9,7 +9,9 @@ use crate::lang::{self, Text};
 use crate::query::Panel;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use view::{EventRow, FaultView, LogCause, LogFilter, LogLine, RequestRow, Severity, Subject, TimelineEntry, TimerView};
+use view::{
+    EventRow, FaultView, LogCause, LogFilter, LogLine, RequestRow, Severity, Subject, TimelineEntry, TimerView,
+};
 use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
@@ -74,7 +76,9 @@ pub fn Dock(props: &DockProps) -> Html {
     let body = match props.open {
         Panel::Events => events(&page, &props.events),
         Panel::Requests => requests(&page, &props.requests),
-        Panel::Timeline => html! { <Timeline timeline={props.timeline.clone()} timers={props.timers.clone()} faults={props.faults.clone()} now={props.now}/> },
+        Panel::Timeline => {
+            html! { <Timeline timeline={props.timeline.clone()} timers={props.timers.clone()} faults={props.faults.clone()} now={props.now}/> }
+        }
         _ => html! { <Logs logs={props.logs.clone()} follow={props.follow} selected={props.selected.clone()}/> },
     };
     html! {
@@ -149,8 +153,11 @@ fn Filters(props: &FilterProps) -> Html {
         let text = text.clone();
         Callback::from(move |event: InputEvent| text(event.into()))
     };
-    let chosen =
-        if props.filter.part.is_empty() { props.filter.component.clone() } else { format!("{}/{}", props.filter.component, props.filter.part) };
+    let chosen = if props.filter.part.is_empty() {
+        props.filter.component.clone()
+    } else {
+        format!("{}/{}", props.filter.component, props.filter.part)
+    };
     let follow = !props.follow;
     html! { <>
         <select class="pick" aria-label={page.t(lang::COMPONENT)} onchange={Callback::from(component)}>
@@ -221,7 +228,9 @@ fn Logs(props: &LogsProps) -> Html {
 
 fn is_about(line: &LogLine, selected: Option<&Subject>) -> bool {
     match selected {
-        Some(Subject::Object(o)) => line.object.as_ref() == Some(o) || (o.name.len() > 3 && line.text.contains(&o.name)),
+        Some(Subject::Object(o)) => {
+            line.object.as_ref() == Some(o) || (o.name.len() > 3 && line.text.contains(&o.name))
+        }
         Some(Subject::Loop { name }) => line.part == *name,
         Some(Subject::Component { .. }) | None => false,
     }
@@ -266,7 +275,9 @@ fn Row(props: &RowProps) -> Html {
     };
     let subject = line.object.clone().map(Subject::Object);
     let cause = match subject {
-        Some(subject) if !cause.is_empty() => html! { <button type="button" class="cz num" tabindex="-1" onclick={page.does(Action::Inspect(subject))}>{ cause }</button> },
+        Some(subject) if !cause.is_empty() => {
+            html! { <button type="button" class="cz num" tabindex="-1" onclick={page.does(Action::Inspect(subject))}>{ cause }</button> }
+        }
         _ => html! { <span class="cz num">{ cause }</span> },
     };
     html! {

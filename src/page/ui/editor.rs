@@ -87,7 +87,9 @@ fn json(problems: &[Problem]) -> String {
             match c {
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
-                c if (c as u32) < 0x20 || c == '\u{2028}' || c == '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
+                c if (c as u32) < 0x20 || c == '\u{2028}' || c == '\u{2029}' => {
+                    out.push_str(&format!("\\u{:04x}", c as u32))
+                }
                 c => out.push(c),
             }
         }
@@ -119,7 +121,8 @@ pub fn Editor(props: &EditorProps) -> Html {
 
     // Build it as soon as both the file and the element are there.
     {
-        let (host, handle, there, page, current) = (host.clone(), handle.clone(), there.clone(), page.clone(), current.clone());
+        let (host, handle, there, page, current) =
+            (host.clone(), handle.clone(), there.clone(), page.clone(), current.clone());
         use_effect_with((), move |()| {
             let clean = handle.clone();
             let build = move || {

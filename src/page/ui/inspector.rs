@@ -110,7 +110,9 @@ fn facts(page: &Page, head: &view::InspectorHead, now: u64) -> Html {
 /// A fact's value: a link where it names something.
 pub fn value(page: &Page, fact: &view::Fact) -> Html {
     match &fact.link {
-        Some(subject) => html! { <button type="button" class="ref" onclick={page.does(Action::Inspect(subject.clone()))}>{ &fact.value }</button> },
+        Some(subject) => {
+            html! { <button type="button" class="ref" onclick={page.does(Action::Inspect(subject.clone()))}>{ &fact.value }</button> }
+        }
         None => html! { { &fact.value } },
     }
 }

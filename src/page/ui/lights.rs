@@ -98,7 +98,8 @@ impl Lights {
     fn sweep(&mut self, ctx: &Context<Self>) {
         let at = now();
         self.lights.retain(|l| at - l.born < TRAVEL + 60.0);
-        self.traffic.retain(|_, t| at - t.since < WINDOW * 2.0 || t.label.as_ref().is_some_and(|(_, l)| at - l < 1400.0));
+        self.traffic
+            .retain(|_, t| at - t.since < WINDOW * 2.0 || t.label.as_ref().is_some_and(|(_, l)| at - l < 1400.0));
         if !self.lights.is_empty() || !self.traffic.is_empty() {
             let link = ctx.link().clone();
             self._sweep = Some(Timeout::new(200, move || link.send_message(())));

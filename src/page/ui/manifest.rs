@@ -91,7 +91,9 @@ pub fn tools(page: &Page) -> Html {
     let onchange = {
         let act = page.act.clone();
         Callback::from(move |event: Event| {
-            let Some(input) = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlInputElement>().ok()) else { return };
+            let Some(input) = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlInputElement>().ok()) else {
+                return;
+            };
             if let Some(file) = input.files().and_then(|f| f.get(0)) {
                 read_file(&file, act.clone());
             }
@@ -128,10 +130,9 @@ fn read_file(file: &web_sys::File, act: Callback<Action>) {
 fn problems(page: &Page, props: &ManifestProps) -> Html {
     let count = props.problems.len();
     if count > 0 {
-        let text = page.lang.pick(
-            format!("{count} {}", if count == 1 { "problem" } else { "problems" }),
-            format!("문제 {count}개"),
-        );
+        let text = page
+            .lang
+            .pick(format!("{count} {}", if count == 1 { "problem" } else { "problems" }), format!("문제 {count}개"));
         let general = props.problems.iter().find(|p| p.line == 0).map(|p| p.message.clone());
         return html! { <span class="problems bad" title={general}>{ icons::sized("warn", "s14") }{ text }</span> };
     }

@@ -7,7 +7,7 @@ use super::map_dense::{Zone, least_height};
 use super::menus::Menu;
 use super::{Action, Held, Page, flow, icons, map_nodes, use_page};
 use crate::cluster::{Cluster, NodeHealth, health};
-use crate::layout::{beside, Counts, Plan, Room, WireEnds, n, path, plan};
+use crate::layout::{Counts, Plan, Room, WireEnds, beside, n, path, plan};
 use crate::{format, lang, words};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -70,9 +70,8 @@ pub fn Map(props: &MapProps) -> Html {
     let (width, height) = use_size(node.clone());
     let cluster = &props.cluster;
     let zones = cluster.zones();
-    let columns: Rc<BTreeMap<NodeId, usize>> = use_memo(
-        cluster.nodes.values().map(|n| (n.id, n.zone.clone())).collect::<Vec<_>>(),
-        {
+    let columns: Rc<BTreeMap<NodeId, usize>> =
+        use_memo(cluster.nodes.values().map(|n| (n.id, n.zone.clone())).collect::<Vec<_>>(), {
             let zones = zones.clone();
             let dense = cluster.dense();
             move |nodes: &Vec<(NodeId, String)>| {
@@ -81,8 +80,7 @@ pub fn Map(props: &MapProps) -> Html {
                 };
                 nodes.iter().enumerate().map(place).collect()
             }
-        },
-    );
+        });
     let dense = cluster.dense();
     let counts = Counts {
         members: cluster.control_plane.etcd.len(),
@@ -106,8 +104,7 @@ pub fn Map(props: &MapProps) -> Html {
             cluster.nodes.values().map(want).fold(0.0, f64::max)
         },
     };
-    let plan: Rc<Plan> =
-        use_memo((width, height, counts), |(width, height, counts)| plan(*width, *height, counts));
+    let plan: Rc<Plan> = use_memo((width, height, counts), |(width, height, counts)| plan(*width, *height, counts));
     let class = classes!(
         "map",
         match (props.phone, plan.room) {
@@ -155,7 +152,8 @@ fn placed(
     let plane = &cluster.control_plane;
     let alone = plane.api_servers.len() <= 1;
     let cells = ((plan.etcd.w - 240.0) / 14.0).clamp(6.0, 26.0) as usize;
-    let cells = if look.room == Room::Compact { ((plan.etcd.w - 196.0) / 10.5).clamp(6.0, 18.0) as usize } else { cells };
+    let cells =
+        if look.room == Room::Compact { ((plan.etcd.w - 196.0) / 10.5).clamp(6.0, 18.0) as usize } else { cells };
     let dense = cluster.dense();
     let nodes: Vec<_> = cluster.nodes.values().collect();
     html! {

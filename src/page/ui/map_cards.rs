@@ -8,8 +8,8 @@ use crate::format;
 use crate::lang::{self, Lang, Text};
 use crate::layout::{Rect, Room};
 use view::{
-    ApiServerView, DoorStage, EtcdMemberView, LeaseView, LoopView, ProcessState, ProcessView, RaftRole, SchedulingPhase,
-    Subject,
+    ApiServerView, DoorStage, EtcdMemberView, LeaseView, LoopView, ProcessState, ProcessView, RaftRole,
+    SchedulingPhase, Subject,
 };
 use yew::prelude::*;
 
@@ -128,10 +128,16 @@ fn member(look: Look, m: &EtcdMemberView, last: u64, fresh: u64, cells: usize) -
     });
     let dead = matches!(m.process.state, ProcessState::Stopped);
     let sign = match m.process.state {
-        ProcessState::Stopped => html! { <svg class="i s14 badmark" viewBox="0 0 16 16" aria-hidden="true"><path d="m4 4 8 8m0-8-8 8"/></svg> },
+        ProcessState::Stopped => {
+            html! { <svg class="i s14 badmark" viewBox="0 0 16 16" aria-hidden="true"><path d="m4 4 8 8m0-8-8 8"/></svg> }
+        }
         ProcessState::CutOff => html! { <span class="badmark">{ icons::sized("cut", "s14") }</span> },
-        _ if leader => html! { <svg class="i s14 lead" viewBox="0 0 16 16" aria-hidden="true"><path d="m8 2 6 6-6 6-6-6z" fill="currentColor"/></svg> },
-        _ => html! { <svg class="i s14 follow" viewBox="0 0 16 16" aria-hidden="true"><path d="m8 2.5 5.5 5.5L8 13.5 2.5 8z"/></svg> },
+        _ if leader => {
+            html! { <svg class="i s14 lead" viewBox="0 0 16 16" aria-hidden="true"><path d="m8 2 6 6-6 6-6-6z" fill="currentColor"/></svg> }
+        }
+        _ => {
+            html! { <svg class="i s14 follow" viewBox="0 0 16 16" aria-hidden="true"><path d="m8 2.5 5.5 5.5L8 13.5 2.5 8z"/></svg> }
+        }
     };
     // Each cell is one entry of the log, the newest at the right.
     let first = (last + 1).saturating_sub(cells as u64);
@@ -390,7 +396,8 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
         SchedulingPhase::Unschedulable => lang::UNSCHEDULABLE,
         SchedulingPhase::Bound => lang::LAST_BOUND,
     };
-    let busy = matches!(s.phase, SchedulingPhase::Scheduling | SchedulingPhase::Binding | SchedulingPhase::Unschedulable);
+    let busy =
+        matches!(s.phase, SchedulingPhase::Scheduling | SchedulingPhase::Binding | SchedulingPhase::Unschedulable);
     let mut heading = page.t(head).to_string();
     if s.binds_per_second > 5 {
         heading = page.lang.pick(
@@ -402,9 +409,15 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     let verdict = if s.phase == SchedulingPhase::Unschedulable {
         page.lang.pick(format!("Filter {feasible} of {evaluated}"), format!("필터 {feasible}/{evaluated}"))
     } else if s.scores.is_empty() {
-        page.lang.pick(format!("Filter {feasible} of {evaluated}: no score needed"), format!("필터 {feasible}/{evaluated}, 점수 생략"))
+        page.lang.pick(
+            format!("Filter {feasible} of {evaluated}: no score needed"),
+            format!("필터 {feasible}/{evaluated}, 점수 생략"),
+        )
     } else {
-        page.lang.pick(format!("Filter {feasible} of {evaluated}, then score"), format!("필터 {feasible}/{evaluated}, 이어서 점수"))
+        page.lang.pick(
+            format!("Filter {feasible} of {evaluated}, then score"),
+            format!("필터 {feasible}/{evaluated}, 이어서 점수"),
+        )
     };
     let best = s.scores.first().map_or(1, |x| x.score).max(1);
     let chip = || match pod {
@@ -462,7 +475,8 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
 /// Pods that no node has, besides the one the scheduler shows: a dot each.
 fn waiting(look: Look, cluster: &Cluster) -> Html {
     let s = &cluster.control_plane.scheduling;
-    let pods: Vec<_> = cluster.unplaced().into_iter().filter(|p| p.name != s.pod || p.namespace != s.namespace).collect();
+    let pods: Vec<_> =
+        cluster.unplaced().into_iter().filter(|p| p.name != s.pod || p.namespace != s.namespace).collect();
     if pods.is_empty() {
         return Html::default();
     }

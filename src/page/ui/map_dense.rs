@@ -161,4 +161,3 @@ pub fn Zone(props: &ZoneProps) -> Html {
 fn is_node(selected: Option<&Subject>, name: &str) -> bool {
     matches!(selected, Some(Subject::Object(o)) if o.kind == "Node" && o.name == name)
 }
-

@@ -40,9 +40,15 @@ pub fn node(look: Look, node: &NodeView, pods: &[Rc<PodView>], rect: Option<&Rec
         NodeHealth::NotReady => ("NotReady", "bad"),
     };
     let mark = match health {
-        NodeHealth::Ready => html! { <svg width="8" height="8" aria-hidden="true"><circle cx="4" cy="4" r="3.5" fill="var(--good-mark)"/></svg> },
-        NodeHealth::Silent => html! { <svg width="9" height="9" viewBox="0 0 9 9" aria-hidden="true"><path d="M4.5 .5 8.5 8H.5z" fill="var(--warn-mark)"/></svg> },
-        NodeHealth::NotReady => html! { <svg width="9" height="9" viewBox="0 0 9 9" aria-hidden="true"><path d="M1 1l7 7m0-7-7 7" stroke="var(--bad-mark)" stroke-width="2"/></svg> },
+        NodeHealth::Ready => {
+            html! { <svg width="8" height="8" aria-hidden="true"><circle cx="4" cy="4" r="3.5" fill="var(--good-mark)"/></svg> }
+        }
+        NodeHealth::Silent => {
+            html! { <svg width="9" height="9" viewBox="0 0 9 9" aria-hidden="true"><path d="M4.5 .5 8.5 8H.5z" fill="var(--warn-mark)"/></svg> }
+        }
+        NodeHealth::NotReady => {
+            html! { <svg width="9" height="9" viewBox="0 0 9 9" aria-hidden="true"><path d="M1 1l7 7m0-7-7 7" stroke="var(--bad-mark)" stroke-width="2"/></svg> }
+        }
     };
     let silence = look.now.saturating_sub(node.heartbeat_at);
     let own: Vec<&Rc<PodView>> = pods.iter().filter(|p| !cluster::is_household(p)).collect();
@@ -138,7 +144,8 @@ fn bars(page: &Page, node: &NodeView, pods: &[Rc<PodView>]) -> Html {
                 <span class="v num">{ value }</span></div>
         }
     };
-    let percent = |part: u32, whole: u32| if whole == 0 { 0 } else { (u64::from(part) * 100 / u64::from(whole)) as u32 };
+    let percent =
+        |part: u32, whole: u32| if whole == 0 { 0 } else { (u64::from(part) * 100 / u64::from(whole)) as u32 };
     html! { <>
         { bar("cpu", cluster::capacity(node, pods, |p| p.cpu_milli, node.cpu_milli),
             format!("{} / {}", format::cores(cpu), format::cores_capacity(node.cpu_milli)), percent(cpu, node.cpu_milli)) }

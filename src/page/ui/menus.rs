@@ -197,18 +197,23 @@ fn body(page: &Page, props: &MenuProps) -> (String, Html) {
     let plane = &cluster.control_plane;
     match &props.menu.kind {
         Kind::Examples => {
-            let items = EXAMPLES.iter().map(|e| item(page, "file", e.title.en_or(lang), String::new(), Action::Load(e.text.to_string())));
+            let items = EXAMPLES
+                .iter()
+                .map(|e| item(page, "file", e.title.en_or(lang), String::new(), Action::Load(e.text.to_string())));
             (page.t(lang::EXAMPLES).to_string(), html! { <>{ for items }</> })
         }
         Kind::More => {
             let other = lang.pick((Lang::Ko, "한국어"), (Lang::En, "English"));
-            (page.t(lang::MENU).to_string(), html! { <>
-                { item(page, "file", other.1.to_string(), String::new(), Action::Lang(other.0)) }
-                { item(page, "sun", page.t(lang::THEME).to_string(), String::new(), Action::NextTheme) }
-                <hr/>
-                { item(page, "object", page.t(lang::DIFFERENCES_TITLE).to_string(), String::new(), Action::Dialog(Some(super::dialogs::Dialog::Differences))) }
-                { item(page, "help", page.t(lang::HELP).to_string(), String::new(), Action::Dialog(Some(super::dialogs::Dialog::Help))) }
-            </> })
+            (
+                page.t(lang::MENU).to_string(),
+                html! { <>
+                    { item(page, "file", other.1.to_string(), String::new(), Action::Lang(other.0)) }
+                    { item(page, "sun", page.t(lang::THEME).to_string(), String::new(), Action::NextTheme) }
+                    <hr/>
+                    { item(page, "object", page.t(lang::DIFFERENCES_TITLE).to_string(), String::new(), Action::Dialog(Some(super::dialogs::Dialog::Differences))) }
+                    { item(page, "help", page.t(lang::HELP).to_string(), String::new(), Action::Dialog(Some(super::dialogs::Dialog::Help))) }
+                </> },
+            )
         }
         Kind::Legend => (page.t(lang::LEGEND).to_string(), legend(page)),
         Kind::Faults => {
@@ -216,14 +221,17 @@ fn body(page: &Page, props: &MenuProps) -> (String, Html) {
                 let label = lang.pick(format!("End: {}", f.line), format!("끝내기: {}", f.line));
                 item(page, "check", label, f.end_line.clone(), Action::Fault(f.end_line.clone()))
             });
-            (page.t(lang::FAULTS).to_string(), html! { <>
-                <h4><b>{ page.t(lang::FAULTS) }</b></h4>
-                if cluster.faults.is_empty() { <p class="hint">{ page.t(lang::FAULTS_NONE) }</p> }
-                { for standing }
-                if cluster.faults.len() > 1 { <hr/>{ item(page, "check", page.t(lang::FAULTS_RESTORE).to_string(), "cluster restore".into(), Action::Fault("cluster restore".into())) } }
-                <hr/>
-                <p class="hint">{ page.t(lang::FAULTS_HINT) }</p>
-            </> })
+            (
+                page.t(lang::FAULTS).to_string(),
+                html! { <>
+                    <h4><b>{ page.t(lang::FAULTS) }</b></h4>
+                    if cluster.faults.is_empty() { <p class="hint">{ page.t(lang::FAULTS_NONE) }</p> }
+                    { for standing }
+                    if cluster.faults.len() > 1 { <hr/>{ item(page, "check", page.t(lang::FAULTS_RESTORE).to_string(), "cluster restore".into(), Action::Fault("cluster restore".into())) } }
+                    <hr/>
+                    <p class="hint">{ page.t(lang::FAULTS_HINT) }</p>
+                </> },
+            )
         }
         Kind::Loops => {
             let items = plane.loops.iter().map(|l| {
@@ -233,18 +241,24 @@ fn body(page: &Page, props: &MenuProps) -> (String, Html) {
             ("kube-controller-manager".to_string(), html! { <div class="tall">{ for items }</div> })
         }
         Kind::Node(name) => {
-            let Some(node) = cluster.nodes.values().find(|n| n.name == *name) else { return (name.clone(), Html::default()) };
+            let Some(node) = cluster.nodes.values().find(|n| n.name == *name) else {
+                return (name.clone(), Html::default());
+            };
             let ready = health(node, props.seconds * 1_000_000_000) != NodeHealth::NotReady;
-            (format!("{name} {}", page.t(lang::FAULTS)), html! { <>
-                <h4><b>{ name.clone() }</b>{ " " }{ page.t(lang::FAULTS) }
-                    <span class={classes!("cond", if ready { "ok" } else { "bad" })}>{ if ready { "Ready" } else { "NotReady" } }</span></h4>
-                { entries(page, faults::of_node(lang, node, &cluster.faults)) }
-            </> })
+            (
+                format!("{name} {}", page.t(lang::FAULTS)),
+                html! { <>
+                    <h4><b>{ name.clone() }</b>{ " " }{ page.t(lang::FAULTS) }
+                        <span class={classes!("cond", if ready { "ok" } else { "bad" })}>{ if ready { "Ready" } else { "NotReady" } }</span></h4>
+                    { entries(page, faults::of_node(lang, node, &cluster.faults)) }
+                </> },
+            )
         }
         Kind::Card(card) => {
             let mut processes = faults::processes(plane, card);
             if processes.is_empty() {
-                let all = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "cloud-controller-manager"];
+                let all =
+                    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "cloud-controller-manager"];
                 processes = all.iter().flat_map(|c| faults::processes(plane, c)).filter(|p| p.name == *card).collect();
             }
             let peers = if card == "etcd" && processes.len() > 1 { vec!["etcd".to_string()] } else { vec![] };

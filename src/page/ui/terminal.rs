@@ -102,9 +102,10 @@ pub fn Term(props: &TermProps) -> Html {
                 return;
             }
             let control = event.ctrl_key() && !event.alt_key() && !event.meta_key();
-            let selected = event.target().and_then(|t| t.dyn_into::<HtmlInputElement>().ok()).is_some_and(|i| {
-                i.selection_start().ok().flatten() != i.selection_end().ok().flatten()
-            });
+            let selected = event
+                .target()
+                .and_then(|t| t.dyn_into::<HtmlInputElement>().ok())
+                .is_some_and(|i| i.selection_start().ok().flatten() != i.selection_end().ok().flatten());
             let key = match event.key().as_str() {
                 "Enter" if open => TermKey::Take(usize::MAX),
                 "Enter" => TermKey::Submit,

@@ -36,9 +36,12 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
     let page = use_page();
     let clock = &props.clock;
     let running = !matches!(clock.state, ClockState::Paused | ClockState::Holding);
-    let (name, symbol, pace) = if running { (lang::PAUSE, "pause", Pace::Pause) } else { (lang::PLAY, "play", Pace::Run) };
+    let (name, symbol, pace) =
+        if running { (lang::PAUSE, "pause", Pace::Pause) } else { (lang::PLAY, "play", Pace::Run) };
     let behind = (clock.state == ClockState::Behind).then_some("behind");
-    let speeds = SPEEDS.iter().map(|s| html! { <option value={s.to_string()} selected={*s == clock.speed_milli}>{ format::speed(*s) }</option> });
+    let speeds = SPEEDS.iter().map(
+        |s| html! { <option value={s.to_string()} selected={*s == clock.speed_milli}>{ format::speed(*s) }</option> },
+    );
     let odd = !SPEEDS.contains(&clock.speed_milli);
     let choose = {
         let act = page.act.clone();
@@ -61,7 +64,9 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
     let ticks = if props.small { Vec::new() } else { span.ticks(page.epoch, 5) };
     let future = props.timers.iter().filter(|t| t.at > clock.now && t.at < span.to).take(4);
     let next = props.timers.first();
-    let next_text = next.map_or(page.t(lang::NO_TIMER).to_string(), |t| words::timer_in(page.lang, &t.what, t.at.saturating_sub(clock.now)));
+    let next_text = next.map_or(page.t(lang::NO_TIMER).to_string(), |t| {
+        words::timer_in(page.lang, &t.what, t.at.saturating_sub(clock.now))
+    });
     let hurry = clock.state == ClockState::Hurrying;
     let settle = if hurry {
         page.t(lang::HURRYING)

@@ -5,9 +5,7 @@ use super::{Action, Page, icons};
 use crate::format;
 use crate::lang;
 use crate::words::{self, CauseHead};
-use view::{
-    Cause, CauseKind, FilterCell, LoopState, NodeState, NodeTimerKind, Remedy, SchedulerTable, Subject, Why,
-};
+use view::{Cause, CauseKind, FilterCell, LoopState, NodeState, NodeTimerKind, Remedy, SchedulerTable, Subject, Why};
 use yew::prelude::*;
 
 /// Everything known about why.
@@ -30,7 +28,8 @@ pub fn why(page: &Page, why: &Why, now: u64) -> Html {
 
 fn cause(page: &Page, cause: &Cause) -> Html {
     let (head, text) = words::cause(page.lang, &cause.what);
-    let revision = if cause.revision > 0 { format!("rev {}", cause.revision) } else { format::clock_full(page.epoch, cause.at) };
+    let revision =
+        if cause.revision > 0 { format!("rev {}", cause.revision) } else { format::clock_full(page.epoch, cause.at) };
     let (class, who) = match &head {
         CauseHead::You => ("user", html! { { page.t(lang::YOU) } }),
         CauseHead::Text(text) => ("", html! { { text.clone() } }),
@@ -43,10 +42,17 @@ fn cause(page: &Page, cause: &Cause) -> Html {
                 }
                 _ => html! { <code>{ name.clone() }</code> },
             };
-            ("", html! { <>{ kind.clone() }{ " " }{ name }{ if done.is_empty() { String::new() } else { format!(" {done}") } }</> })
+            (
+                "",
+                html! { <>{ kind.clone() }{ " " }{ name }{ if done.is_empty() { String::new() } else { format!(" {done}") } }</> },
+            )
         }
     };
-    let what = if head == CauseHead::You { html! { <code>{ text }</code> } } else { html! { { text } } };
+    let what = if head == CauseHead::You {
+        html! { <code>{ text }</code> }
+    } else {
+        html! { { text } }
+    };
     html! { <li {class}><span class="d"></span><span class="who">{ who }</span><span class="rv num">{ revision }</span><span class="what">{ what }</span></li> }
 }
 
@@ -111,7 +117,9 @@ fn scheduling(page: &Page, table: &SchedulerTable) -> Html {
 
 fn cell(cell: &FilterCell) -> Html {
     match cell {
-        FilterCell::NotRun => html! { <td><span aria-hidden="true">{ "—" }</span><span class="sr">{ "not run" }</span></td> },
+        FilterCell::NotRun => {
+            html! { <td><span aria-hidden="true">{ "—" }</span><span class="sr">{ "not run" }</span></td> }
+        }
         FilterCell::Passed { detail } => html! {
             <td class="pass"><span class="cell">{ icons::sized("check", "s12") }<span class="sr">{ "passed" }</span><span class="dim">{ detail }</span></span></td>
         },
