@@ -145,7 +145,7 @@ fn member(look: Look, m: &EtcdMemberView, last: u64, fresh: u64, cells: usize) -
         let class = if index == 0 {
             "gap"
         } else if index > m.last_index {
-            if down.is_some() { "none" } else { "wait" }
+            if down.is_some() { "absent" } else { "wait" }
         } else if index > fresh && down.is_none() {
             "new"
         } else {

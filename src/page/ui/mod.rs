@@ -20,6 +20,7 @@ mod story;
 mod terminal;
 mod timebar;
 mod timeline;
+mod views;
 mod why;
 
 pub use app::App;
