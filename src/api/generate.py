@@ -120,6 +120,8 @@ def go_named(go, version):
     """The named Go types inside a field's type, as Go's errors print them: []PullPolicy=string -> []v1.PullPolicy."""
     known = {'Quantity': 'resource.Quantity', 'IntOrString': 'intstr.IntOrString', 'RawExtension': 'runtime.RawExtension',
              'UID': 'types.UID'}
+    # A named map or list is its name alone: ResourceList=map[ResourceName]Quantity -> v1.ResourceList.
+    go = re.sub(r'=(map\[[^\]]*\]|\[\])[\w.]*(=\w+)?', '', go)
     return re.sub(r'\b([A-Z]\w*)(=\w+)?', lambda m: known.get(m.group(1), f'{version}.{m.group(1)}'), go.lstrip('*'))
 
 

@@ -13,6 +13,9 @@ use std::fmt;
 pub struct DecodeError {
     /// Go's text.
     pub message: String,
+    /// Whether the text is no JSON at all: Kubernetes' serializer then says
+    /// `couldn't get version/kind; json parse error: ` before it.
+    pub syntax: bool,
 }
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,7 +25,7 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 impl From<SyntaxError> for DecodeError {
     fn from(e: SyntaxError) -> Self {
-        DecodeError { message: e.message }
+        DecodeError { message: e.message, syntax: true }
     }
 }
 
@@ -53,6 +56,7 @@ pub fn decode(json: &[u8], into: &mut dyn Object, strict: bool) -> Decoded {
         owner: "",
         saved: None,
         fatal: None,
+        no_object: false,
         errors: Vec::new(),
     };
     let done = d.top(into).and_then(|()| d.lexer.end().map_err(|e| d.syntax(e)));
@@ -62,10 +66,10 @@ pub fn decode(json: &[u8], into: &mut dyn Object, strict: bool) -> Decoded {
         check.skip().and_then(|_| check.end())?;
     }
     if let Some(message) = d.fatal.take().or(d.saved.take()) {
-        return Err(DecodeError { message });
+        return Err(DecodeError { message, syntax: d.no_object });
     }
     if done.is_err() {
-        return Err(DecodeError { message: "unexpected end of JSON input".into() });
+        return Err(DecodeError { message: "unexpected end of JSON input".into(), syntax: true });
     }
     let errors = d.errors;
     if let Some(k) = into.kind_info() {
@@ -111,6 +115,8 @@ struct Decoder<'a> {
     saved: Option<String>,
     /// What ended decoding.
     fatal: Option<String>,
+    /// The document is no object.
+    no_object: bool,
     errors: Vec<StrictError>,
 }
 
@@ -142,7 +148,15 @@ impl<'a> Decoder<'a> {
                 lex!(self, self.lexer.literal("null"));
                 Ok(())
             }
-            c => self.mismatch(c, o.desc().go.to_string(), None, 0),
+            c => {
+                lex!(self, self.lexer.skip());
+                self.no_object = true;
+                // Kubernetes looks for apiVersion and kind first, into a struct without a name.
+                Err(self.stop(format!(
+                    "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+                    described(c)
+                )))
+            }
         }
     }
 
@@ -204,6 +218,7 @@ impl<'a> Decoder<'a> {
                     Err(at) => self.save(format!("illegal base64 data at input byte {at}")),
                 }
             }
+            Mut::Bytes(b) if c == b'[' => *b = self.byte_list(f, depth)?,
             Mut::Raw(r) => *r = Raw::from_json(&compact(lex!(self, self.lexer.skip()))),
             Mut::Struct(s) if c == b'{' => self.object(s)?,
             Mut::Ptr(p) if c == b'{' => self.object(p.make())?,
@@ -291,6 +306,36 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// A list of numbers is bytes, too.
+    fn byte_list(&mut self, f: &'static FieldDesc, depth: usize) -> Go<Bytes> {
+        let mut out: Vec<u8> = Vec::new();
+        if !self.lexer.open(b']') {
+            return Ok(out.into());
+        }
+        loop {
+            let c = self.lexer.peek();
+            let start = self.lexer.pos;
+            lex!(self, self.lexer.skip());
+            let text = self.lexer.text.get(start..self.lexer.pos).unwrap_or("");
+            out.push(match text.parse() {
+                Ok(v) => v,
+                Err(_) => {
+                    let number = format!("number {text}");
+                    let what = match described(c) {
+                        "number" => &number,
+                        w => w,
+                    };
+                    if c != b'n' {
+                        self.type_error(what, "uint8".to_string(), Some(f), depth + 1);
+                    }
+                    0
+                }
+            });
+            if !lex!(self, self.lexer.more(b']')) {
+                return Ok(out.into());
+            }
+        }
+    }
     fn boolean(&mut self, c: u8) -> Go<bool> {
         lex!(self, self.lexer.literal(if c == b't' { "true" } else { "false" }));
         Ok(c == b't')
@@ -299,7 +344,7 @@ impl<'a> Decoder<'a> {
         let text = lex!(self, self.lexer.number());
         Ok(text.parse().map_err(|_| text))
     }
-    /// A custom unmarshaler's own decoding of the value into a Go basic type: what it is, if it is none of that type.
+    /// A custom unmarshaler's own decoding of the value into a Go basic type failed: that ends decoding.
     fn foreign(&mut self, c: u8, go: &str) -> Stop {
         let start = self.lexer.pos;
         if let Err(e) = self.lexer.skip() {
@@ -311,7 +356,8 @@ impl<'a> Decoder<'a> {
             }
             w => w.to_string(),
         };
-        self.stop(format!("json: cannot unmarshal {what} into Go value of type {go}"))
+        let message = self.in_field(&what, go);
+        self.stop(message)
     }
     fn time_text(&mut self, c: u8) -> Go<std::borrow::Cow<'a, str>> {
         if c != b'"' {
@@ -368,6 +414,10 @@ impl<'a> Decoder<'a> {
             }
             t.to_string()
         });
+        let message = self.in_field(what, &go);
+        self.save(message);
+    }
+    fn in_field(&self, what: &str, go: &str) -> String {
         let mut path = Vec::new();
         for step in &self.path {
             if let Step::Field(f) = step {
@@ -375,12 +425,11 @@ impl<'a> Decoder<'a> {
                 path.push(f.name);
             }
         }
-        self.save(if path.is_empty() {
-            format!("json: cannot unmarshal {what} into Go value of type {go}")
-        } else {
-            let owner = self.owner.rsplit('.').next().unwrap_or("");
-            format!("json: cannot unmarshal {what} into Go struct field {owner}.{} of type {go}", path.join("."))
-        });
+        if path.is_empty() {
+            return format!("json: cannot unmarshal {what} into Go value of type {go}");
+        }
+        let owner = self.owner.rsplit('.').next().unwrap_or("");
+        format!("json: cannot unmarshal {what} into Go struct field {owner}.{} of type {go}", path.join("."))
     }
     #[cold]
     fn strict_error(&mut self, kind: &str, name: &str) {

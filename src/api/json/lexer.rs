@@ -39,6 +39,10 @@ impl<'a> Lexer<'a> {
     #[cold]
     pub fn error<T>(&self, context: &str) -> Result<T> {
         Err(match self.byte(self.pos) {
+            // Go's scanner is fed a space at the end, which some states don't take.
+            None if context.contains("literal") && context != "in string literal" || context.contains("escape") => {
+                SyntaxError { message: format!("invalid character ' ' {context}"), offset: self.pos }
+            }
             None => SyntaxError { message: "unexpected end of JSON input".into(), offset: self.pos },
             Some(b) => SyntaxError {
                 message: format!("invalid character {} {context}", go::quote_byte(b)),

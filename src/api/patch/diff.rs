@@ -167,11 +167,10 @@ fn lists(a: &List<Value>, b: &List<Value>, schema: Schema, merge_key: &str, opti
     }
     let (patch, deleted) = lists_of_scalars(a, b, options);
     let patch = sort_by_list(patch, b, merge_key, false)?;
-    let order = if !options.ignore_deletions && !deleted.is_empty() || !options.ignore_changes && a != b {
-        b.to_vec()
-    } else {
-        Vec::new()
-    };
+    // Go has sorted the old list in place by now.
+    let same = sorted(a, plain).into_iter().map(|(_, v)| v).eq(b.iter().cloned());
+    let order = !options.ignore_deletions && !deleted.is_empty() || !options.ignore_changes && !same;
+    let order = if order { b.to_vec() } else { Vec::new() };
     Ok(ListDiff { patch, deleted, order })
 }
 

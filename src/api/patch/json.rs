@@ -5,7 +5,8 @@ use crate::json::Value;
 /// More operations than this the API server refuses.
 pub const MAX_OPERATIONS: usize = 10_000;
 
-/// Applies a JSON patch, an array of operations.
+/// Applies a JSON patch, an array of operations. Where evanphx/json-patch departs from the RFC (replacing what isn't
+/// there, negative indexes, null equal to nothing) so does this.
 ///
 /// # Errors
 /// An operation that is none or can't be applied; the document is then unchanged.
@@ -15,48 +16,87 @@ pub fn json(document: &Value, patch: &Value) -> Result<Value> {
     };
     let mut out = document.clone();
     for op in operations {
-        let path = op.str_at(&["path"]);
-        let value = op.get("value");
-        match op.str_at(&["op"]) {
-            "add" => add(&mut out, path, value.cloned().unwrap_or_default(), "add")?,
-            "remove" => {
-                remove(&mut out, path, "remove")?;
-            }
-            "replace" => {
-                let missing =
-                    || fail(format!("replace operation does not apply: doc is missing key: {path}: missing value"));
-                let new = value.cloned().unwrap_or_default();
-                match find_mut(&mut out, &tokens(path)) {
-                    Some(old) => *old = new,
-                    None => return missing(),
-                }
-            }
-            "move" => {
-                let moved = remove(&mut out, op.str_at(&["from"]), "move")?;
-                add(&mut out, path, moved, "move")?;
-            }
-            "copy" => {
-                let from = op.str_at(&["from"]);
-                match find(&out, &tokens(from)).cloned() {
-                    Some(v) => add(&mut out, path, v, "copy")?,
-                    None => {
-                        return fail(format!(
-                            "copy operation does not apply: doc is missing from path: {from}: missing value"
-                        ));
-                    }
-                }
-            }
-            "test" => {
-                // To evanphx a missing value equals null.
-                let found = find(&out, &tokens(path)).cloned().unwrap_or_default();
-                if !same(&found, &value.cloned().unwrap_or_default()) {
-                    return fail(format!("testing value {path} failed: test failed"));
-                }
-            }
-            kind => return fail(format!("Unexpected kind: {kind}")),
-        }
+        operation(&mut out, op)?;
     }
     Ok(out)
+}
+
+fn operation(out: &mut Value, op: &Value) -> Result<()> {
+    let kind = op.str_at(&["op"]);
+    let (path, from) = (op.str_at(&["path"]), op.str_at(&["from"]));
+    let value = op.get("value").cloned().unwrap_or_default();
+    let missing =
+        |what: &str, path: &str| fail(format!("{kind} operation does not apply: {what}{path}: missing value"));
+    match kind {
+        "add" | "remove" => {
+            let Some((con, key)) = container(out, path) else {
+                return missing("doc is missing path: ", &format!("\"{path}\""));
+            };
+            let done = if kind == "add" { add(con, &key, value) } else { remove(con, &key).map(|_| ()) };
+            done.or_else(|e| fail(format!("error in {kind} for path: '{path}': {e}")))
+        }
+        "replace" if path.is_empty() => match value {
+            Value::Object(_) | Value::Array(_) => {
+                *out = value;
+                Ok(())
+            }
+            _ => fail("replace operation value must be object or array: %!w(<nil>)"),
+        },
+        "replace" => {
+            let Some((con, key)) = container(out, path) else { return missing("doc is missing path: ", path) };
+            match con {
+                Value::Object(m) => {
+                    m.insert(key, value);
+                    Ok(())
+                }
+                Value::Array(a) => match index(&key, a.len()).ok().and_then(|i| a.make().get_mut(i)) {
+                    Some(slot) => {
+                        *slot = value;
+                        Ok(())
+                    }
+                    None => missing("doc is missing key: ", path),
+                },
+                _ => missing("doc is missing path: ", path),
+            }
+        }
+        "move" => {
+            let Some((con, key)) = container(out, from) else { return missing("doc is missing from path: ", from) };
+            let wrong = |at: &str, e: String| fail(format!("error in move for path: '{at}': {e}"));
+            let moved = match get(con, &key).and_then(|_| remove(con, &key)) {
+                Ok(v) => v,
+                Err(e) => return wrong(&key, e),
+            };
+            let Some((con, key)) = container(out, path) else {
+                return missing("doc is missing destination path: ", path);
+            };
+            add(con, &key, moved).or_else(|e| wrong(path, e))
+        }
+        "copy" => {
+            let Some((con, key)) = container(out, from) else { return missing("doc is missing from path: ", from) };
+            let copied = match get(con, &key) {
+                Ok(v) => v,
+                Err(e) => return fail(format!("error in copy for from: '{from}': {e}")),
+            };
+            let Some((con, key)) = container(out, path) else {
+                return missing("doc is missing destination path: ", path);
+            };
+            add(con, &key, copied).or_else(|e| fail(format!("error while adding value during copy: {e}")))
+        }
+        "test" => {
+            let failed = || fail(format!("testing value {path} failed: test failed"));
+            let found = if path.is_empty() {
+                out.clone()
+            } else {
+                let Some((con, key)) = container(out, path) else { return missing("is missing path: ", path) };
+                match get(con, &key) {
+                    Ok(v) => v,
+                    Err(e) => return fail(format!("error in test for path: '{path}': {e}")),
+                }
+            };
+            if same(&found, &value) { Ok(()) } else { failed() }
+        }
+        kind => fail(format!("Unexpected kind: {kind}")),
+    }
 }
 
 /// Equality that knows no difference between 1 and 1.0.
@@ -71,82 +111,68 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn tokens(path: &str) -> Vec<String> {
-    path.split('/').skip(1).map(|t| t.replace("~1", "/").replace("~0", "~")).collect()
-}
-
-/// The place of an index in a list; negative ones count from its end, as the API server allows.
-fn index(token: &str, len: usize) -> Option<usize> {
-    let i: i64 = token.parse().ok()?;
-    let i = if i < 0 { i.checked_add(i64::try_from(len).ok()?)? } else { i };
-    usize::try_from(i).ok()
-}
-
-fn find<'a>(v: &'a Value, path: &[String]) -> Option<&'a Value> {
-    path.iter().try_fold(v, |v, t| match v {
-        Value::Object(m) => m.get(t),
-        Value::Array(a) => a.get(index(t, a.len())?),
-        _ => None,
-    })
-}
-
-fn find_mut<'a>(v: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
-    path.iter().try_fold(v, |v, t| match v {
+/// The object or array that holds what a path names, and the last part of the path.
+fn container<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let parts: Vec<String> = path.split('/').map(|t| t.replace("~1", "/").replace("~0", "~")).collect();
+    let [_, parents @ .., last] = parts.as_slice() else { return None };
+    let con = parents.iter().try_fold(document, |v, t| match v {
         Value::Object(m) => m.get_mut(t),
         Value::Array(a) => {
-            let i = index(t, a.len())?;
+            let i = index(t, a.len()).ok()?;
             a.make().get_mut(i)
         }
         _ => None,
-    })
+    })?;
+    matches!(con, Value::Object(_) | Value::Array(_)).then(|| (con, last.clone()))
 }
 
-fn add(document: &mut Value, path: &str, value: Value, op: &str) -> Result<()> {
-    let missing = || fail(format!("{op} operation does not apply: doc is missing path: \"{path}\": missing value"));
-    let tokens = tokens(path);
-    let Some((last, parents)) = tokens.split_last() else {
-        if path.is_empty() {
-            *document = value;
-            return Ok(());
-        }
-        return missing();
-    };
-    match find_mut(document, parents) {
-        Some(Value::Object(m)) => {
-            m.insert(last.as_str(), value);
-            Ok(())
-        }
-        Some(Value::Array(a)) => {
-            let len = a.len();
-            let at = if last == "-" { Some(len) } else { index(last, len) };
-            match at {
-                Some(i) if i <= len => {
-                    a.make().insert(i, value);
-                    Ok(())
-                }
-                Some(i) => fail(format!("Unable to access invalid index: {i}: invalid index referenced")),
-                None => fail(format!("value was not a proper array index: '{last}': invalid index referenced")),
-            }
-        }
-        _ => missing(),
+type Done<T> = std::result::Result<T, String>;
+
+fn invalid_index<T>(i: i64) -> Done<T> {
+    Err(format!("Unable to access invalid index: {i}: invalid index referenced"))
+}
+fn number(key: &str) -> Done<i64> {
+    // Go takes a sign.
+    key.parse().map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", crate::go::quote(key)))
+}
+/// The place of an index below `len`; negative ones count from the end.
+fn index(key: &str, len: usize) -> Done<usize> {
+    let (i, len) = (number(key)?, len as i64);
+    if i >= len || i < -len {
+        return invalid_index(i);
+    }
+    Ok((if i < 0 { i + len } else { i }) as usize)
+}
+fn get(con: &Value, key: &str) -> Done<Value> {
+    match con {
+        Value::Array(a) => Ok(index(key, a.len()).map(|i| a.get(i).cloned().unwrap_or_default())?),
+        v => Ok(v.get(key).cloned().unwrap_or_default()),
     }
 }
-
-fn remove(document: &mut Value, path: &str, op: &str) -> Result<Value> {
-    let missing = || fail(format!("{op} operation does not apply: doc is missing path: \"{path}\": missing value"));
-    let tokens = tokens(path);
-    let Some((last, parents)) = tokens.split_last() else { return missing() };
-    match find_mut(document, parents) {
-        Some(Value::Object(m)) => match m.remove(last) {
-            Some(v) => Ok(v),
-            None => fail(format!(
-                "error in {op} for path: '{path}': Unable to remove nonexistent key: {last}: missing value"
-            )),
-        },
-        Some(Value::Array(a)) => match index(last, a.len()) {
-            Some(i) if i < a.len() => Ok(a.make().remove(i)),
-            _ => fail(format!("Unable to access invalid index: {last}: invalid index referenced")),
-        },
-        _ => missing(),
+fn add(con: &mut Value, key: &str, value: Value) -> Done<()> {
+    match con {
+        Value::Array(a) if key == "-" => a.push(value),
+        Value::Array(a) => {
+            let i = number(key).map_err(|e| format!("value was not a proper array index: '{key}': {e}"))?;
+            let at = index(&i.to_string(), a.len() + 1)?;
+            a.make().insert(at, value);
+        }
+        Value::Object(m) => {
+            m.insert(key, value);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+fn remove(con: &mut Value, key: &str) -> Done<Value> {
+    match con {
+        Value::Array(a) => {
+            let i = index(key, a.len())?;
+            Ok(a.make().remove(i))
+        }
+        Value::Object(m) => {
+            m.remove(key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value"))
+        }
+        _ => Ok(Value::Null),
     }
 }

@@ -222,11 +222,47 @@ fn set_element_order(original: &mut Map<Value>, patch: &mut Map<Value>, schema: 
         };
         let (ours, theirs) = partition(&merged, &order, meta.merge_key)?;
         let is_map = element_is_map(&[old.as_ref().unwrap_or(&empty), new.as_ref().unwrap_or(&empty)])?;
-        let both = ordered(ours, theirs, &order, old.as_ref().unwrap_or(&empty), meta.merge_key, is_map)?;
+        let server = match (&old, &new) {
+            (Some(old), Some(new)) if is_map && meta.strategy == Strategy::Merge => {
+                order_after_merge(old, new, meta.merge_key)
+            }
+            (old, _) => old.clone().unwrap_or_default(),
+        };
+        let both = ordered(ours, theirs, &order, &server, meta.merge_key, is_map)?;
         original.insert(field, Value::Array(both));
         patch.remove(field);
     }
     Ok(())
+}
+
+/// The server's list as Go sees it after merging: its slice shares memory with the merged one, so that deleted items
+/// are gone from it and new ones stand where there is room.
+fn order_after_merge(old: &List<Value>, patch: &List<Value>, merge_key: &str) -> List<Value> {
+    let mut view = old.to_vec();
+    let mut len = view.len();
+    let key = |v: &Value| v.get(merge_key).cloned();
+    for v in patch.iter().filter(|v| v.str_at(&[DIRECTIVE]) == "delete") {
+        while let Some(at) = view.iter().take(len).position(|o| key(o).is_some() && key(o) == key(v)) {
+            for i in at..len - 1 {
+                view[i] = view[i + 1].clone();
+            }
+            len -= 1;
+        }
+    }
+    if patch.iter().any(|v| v.str_at(&[DIRECTIVE]) == "replace") {
+        return view.into();
+    }
+    for v in patch.iter().filter(|v| v.get(DIRECTIVE).is_none()) {
+        if view.iter().take(len).any(|o| key(o) == key(v)) {
+            continue;
+        }
+        match view.get_mut(len) {
+            Some(slot) => *slot = v.clone(),
+            None => break,
+        }
+        len += 1;
+    }
+    view.into()
 }
 
 /// The patch's items must stand in the order of the order list.
@@ -234,24 +270,24 @@ fn check_order(patch: &List<Value>, order: &List<Value>, merge_key: &str) -> Res
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
-    let mut rest = order.iter();
-    for v in patch {
-        if !merge_key.is_empty() && v.get(DIRECTIVE).is_some() {
+    let keyed = !merge_key.is_empty();
+    let kept: Vec<&Value> = patch.iter().filter(|v| !keyed || v.str_at(&[DIRECTIVE]) != "delete").collect();
+    let (mut i, mut j) = (0, 0);
+    while let (Some(v), Some(o)) = (kept.get(i), order.get(j)) {
+        if v.get(DIRECTIVE).is_some() {
+            i += 1;
             continue;
         }
-        loop {
-            let Some(o) = rest.next() else {
-                return fail(format!(
-                    "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
-                    plain(&Value::Array(patch.clone())),
-                    plain(&Value::Array(order.clone()))
-                ));
-            };
-            let equal = if merge_key.is_empty() { v == o } else { item(v, merge_key)?.1 == item(o, merge_key)?.1 };
-            if equal {
-                break;
-            }
-        }
+        let equal = if keyed { item(v, merge_key)?.1 == item(o, merge_key)?.1 } else { *v == o };
+        i += usize::from(equal);
+        j += 1;
+    }
+    if i < kept.len() {
+        return fail(format!(
+            "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
+            plain(&Value::Array(patch.clone())),
+            plain(&Value::Array(order.clone()))
+        ));
     }
     Ok(())
 }

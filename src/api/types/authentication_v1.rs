@@ -99,7 +99,7 @@ object!(TokenRequestSpec TOKEN_REQUEST_SPEC { 0 attestations, 1 audiences, 2 bou
 pub static TOKEN_REQUEST_SPEC: TypeDesc = TypeDesc {
     go: "v1.TokenRequestSpec",
     fields: &[
-        f("attestations", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.AttestationValue=[]string")]),
+        f("attestations", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.AttestationValue")]),
         f("audiences", T::List(&T::Str), LIST_ATOMIC, &[]),
         f("boundObjectRef", T::Ptr(&authentication_v1::BOUND_OBJECT_REFERENCE), 0, &[]),
         f("expirationSeconds", T::OI64, 0, &[]),
@@ -204,7 +204,7 @@ object!(UserInfo USER_INFO { 0 extra, 1 groups, 2 uid, 3 username });
 pub static USER_INFO: TypeDesc = TypeDesc {
     go: "v1.UserInfo",
     fields: &[
-        f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue=[]string")]),
+        f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue")]),
         f("groups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("uid", T::Str, OMIT, &[]),
         f("username", T::Str, OMIT, &[]),

@@ -275,7 +275,7 @@ object!(SubjectAccessReviewSpec SUBJECT_ACCESS_REVIEW_SPEC { 0 extra, 1 groups, 
 pub static SUBJECT_ACCESS_REVIEW_SPEC: TypeDesc = TypeDesc {
     go: "v1.SubjectAccessReviewSpec",
     fields: &[
-        f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue=[]string")]),
+        f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue")]),
         f("groups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("nonResourceAttributes", T::Ptr(&authorization_v1::NON_RESOURCE_ATTRIBUTES), OMIT, &[]),
         f("resourceAttributes", T::Ptr(&authorization_v1::RESOURCE_ATTRIBUTES), OMIT, &[]),

@@ -51,7 +51,7 @@ pub static CERTIFICATE_SIGNING_REQUEST_SPEC: TypeDesc = TypeDesc {
     go: "v1.CertificateSigningRequestSpec",
     fields: &[
         f("expirationSeconds", T::OI32, OMIT, &[]),
-        f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue=[]string")]),
+        f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue")]),
         f("groups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("request", T::Bytes, REQUIRED, &[]),
         f("signerName", T::Str, REQUIRED, &[]),

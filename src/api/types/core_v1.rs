@@ -772,7 +772,7 @@ object!(ContainerStatus CONTAINER_STATUS { 0 allocated_resources, 1 allocated_re
 pub static CONTAINER_STATUS: TypeDesc = TypeDesc {
     go: "v1.ContainerStatus",
     fields: &[
-        f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("allocatedResourcesStatus", T::List(&T::Struct(&core_v1::RESOURCE_STATUS)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["name"]), M::MergeKey("name")]),
         f("containerID", T::Str, OMIT, &[]),
         f("image", T::Str, REQUIRED, &[]),
@@ -1727,11 +1727,11 @@ object!(LimitRangeItem LIMIT_RANGE_ITEM { 0 default, 1 default_request, 2 max, 3
 pub static LIMIT_RANGE_ITEM: TypeDesc = TypeDesc {
     go: "v1.LimitRangeItem",
     fields: &[
-        f("default", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("defaultRequest", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("max", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("maxLimitRequestRatio", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("min", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("default", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("defaultRequest", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("max", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("maxLimitRequestRatio", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("min", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("type", T::Str, REQUIRED, &[M::Go("v1.LimitType")]),
     ],
     order: &[5, 2, 4, 0, 1, 3],
@@ -2397,8 +2397,8 @@ pub static NODE_STATUS: TypeDesc = TypeDesc {
     go: "v1.NodeStatus",
     fields: &[
         f("addresses", T::List(&T::Struct(&core_v1::NODE_ADDRESS)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
-        f("allocatable", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("allocatable", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("conditions", T::List(&T::Struct(&core_v1::NODE_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("config", T::Ptr(&core_v1::NODE_CONFIG_STATUS), OMIT, &[]),
         f("daemonEndpoints", T::Struct(&core_v1::NODE_DAEMON_ENDPOINTS), 0, &[]),
@@ -2665,8 +2665,8 @@ pub static PERSISTENT_VOLUME_CLAIM_STATUS: TypeDesc = TypeDesc {
     fields: &[
         f("accessModes", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Enum(&["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]), M::Go("[]v1.PersistentVolumeAccessMode")]),
         f("allocatedResourceStatuses", T::Map(&T::Str), OMIT, &[M::Enum(&["ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"]), M::Go("map[v1.ResourceName]v1.ClaimResourceStatus")]),
-        f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("conditions", T::List(&T::Struct(&core_v1::PERSISTENT_VOLUME_CLAIM_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("currentVolumeAttributesClassName", T::OStr, OMIT, &[]),
         f("healthStatus", T::Ptr(&core_v1::VOLUME_HEALTH_STATUS), OMIT, &[]),
@@ -2779,7 +2779,7 @@ pub static PERSISTENT_VOLUME_SPEC: TypeDesc = TypeDesc {
         f("awsElasticBlockStore", T::Ptr(&core_v1::AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("azureDisk", T::Ptr(&core_v1::AZURE_DISK_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("azureFile", T::Ptr(&core_v1::AZURE_FILE_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
-        f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("cephfs", T::Ptr(&core_v1::CEPH_FS_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("cinder", T::Ptr(&core_v1::CINDER_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("claimRef", T::Ptr(&core_v1::OBJECT_REFERENCE), OMIT, &[]),
@@ -3287,7 +3287,7 @@ pub static POD_SPEC: TypeDesc = TypeDesc {
         f("nodeName", T::Str, OMIT, &[]),
         f("nodeSelector", T::Map(&T::Str), OMIT | MAP_ATOMIC, &[]),
         f("os", T::Ptr(&core_v1::POD_OS), OMIT, &[]),
-        f("overhead", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("overhead", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("preemptionPolicy", T::OStr, OMIT, &[M::Enum(&["Never", "PreemptLowerPriority"]), M::Go("v1.PreemptionPolicy")]),
         f("priority", T::OI32, OMIT, &[]),
         f("priorityClassName", T::Str, OMIT, &[]),
@@ -3345,7 +3345,7 @@ object!(PodStatus POD_STATUS { 0 allocated_resources, 1 conditions, 2 container_
 pub static POD_STATUS: TypeDesc = TypeDesc {
     go: "v1.PodStatus",
     fields: &[
-        f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("conditions", T::List(&T::Struct(&core_v1::POD_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("containerStatuses", T::List(&T::Struct(&core_v1::CONTAINER_STATUS)), OMIT | LIST_ATOMIC, &[]),
         f("ephemeralContainerStatuses", T::List(&T::Struct(&core_v1::CONTAINER_STATUS)), OMIT | LIST_ATOMIC, &[]),
@@ -3841,7 +3841,7 @@ object!(ResourceQuotaSpec RESOURCE_QUOTA_SPEC { 0 hard, 1 scope_selector, 2 scop
 pub static RESOURCE_QUOTA_SPEC: TypeDesc = TypeDesc {
     go: "v1.ResourceQuotaSpec",
     fields: &[
-        f("hard", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("hard", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("scopeSelector", T::Ptr(&core_v1::SCOPE_SELECTOR), OMIT, &[]),
         f("scopes", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Enum(&["BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating", "VolumeAttributesClass"]), M::Go("[]v1.ResourceQuotaScope")]),
     ],
@@ -3860,8 +3860,8 @@ object!(ResourceQuotaStatus RESOURCE_QUOTA_STATUS { 0 hard, 1 used });
 pub static RESOURCE_QUOTA_STATUS: TypeDesc = TypeDesc {
     go: "v1.ResourceQuotaStatus",
     fields: &[
-        f("hard", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("used", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("hard", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("used", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
     ],
     order: &[0, 1],
     atomic: false,
@@ -3880,8 +3880,8 @@ pub static RESOURCE_REQUIREMENTS: TypeDesc = TypeDesc {
     go: "v1.ResourceRequirements",
     fields: &[
         f("claims", T::List(&T::Struct(&core_v1::RESOURCE_CLAIM)), OMIT | LIST_MAP, &[M::Keys(&["name"])]),
-        f("limits", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("requests", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("limits", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("requests", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
     ],
     order: &[1, 2, 0],
     atomic: false,
@@ -4907,8 +4907,8 @@ object!(VolumeResourceRequirements VOLUME_RESOURCE_REQUIREMENTS { 0 limits, 1 re
 pub static VOLUME_RESOURCE_REQUIREMENTS: TypeDesc = TypeDesc {
     go: "v1.VolumeResourceRequirements",
     fields: &[
-        f("limits", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
-        f("requests", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("limits", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
+        f("requests", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
     ],
     order: &[0, 1],
     atomic: false,

@@ -53,7 +53,7 @@ pub static API_RESOURCE: TypeDesc = TypeDesc {
         f("shortNames", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("singularName", T::Str, REQUIRED, &[]),
         f("storageVersionHash", T::Str, OMIT, &[]),
-        f("verbs", T::List(&T::Str), REQUIRED, &[M::Go("v1.Verbs=[]string")]),
+        f("verbs", T::List(&T::Str), REQUIRED, &[M::Go("v1.Verbs")]),
         f("version", T::Str, OMIT, &[]),
     ],
     order: &[3, 6, 4, 1, 9, 2, 8, 5, 0, 7],

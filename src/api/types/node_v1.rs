@@ -10,7 +10,7 @@ object!(Overhead OVERHEAD { 0 pod_fixed });
 pub static OVERHEAD: TypeDesc = TypeDesc {
     go: "v1.Overhead",
     fields: &[
-        f("podFixed", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList[v1.ResourceName]resource.Quantity")]),
+        f("podFixed", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
     ],
     order: &[0],
     atomic: false,

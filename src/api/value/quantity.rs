@@ -188,7 +188,7 @@ impl Quantity {
         }
         let negative = std::mem::take(&mut amount.negative);
         // Anything asked for is at least a billionth.
-        amount.round_up(NANO);
+        amount.rescale(NANO);
         if format == Format::BinarySI {
             let max = Decimal::from_i64(i64::MAX, 0);
             if amount.cmp(&max) == Ordering::Greater {
@@ -236,12 +236,19 @@ impl Quantity {
     pub fn milli_value(&self) -> i64 {
         self.scaled_value(-3)
     }
-    /// The value in units of `10^scale`, rounded up; 0 where Go overflows.
+    /// The value in units of `10^scale`, rounded up; what Go gives where that overflows.
     pub fn scaled_value(&self, scale: i32) -> i64 {
         match self.decimal() {
             Some(d) => d.scaled_value(scale),
             None if self.scale < scale => round_up(self.value, i64::from(scale) - i64::from(self.scale)).0,
-            None => scale_up(self.value, i64::from(self.scale) - i64::from(scale)).unwrap_or(0),
+            None => {
+                let by = i64::from(self.scale) - i64::from(scale);
+                // Where it overflows Go gives back what its multiplication left, or 0.
+                scale_up(self.value, by).unwrap_or(match by {
+                    1 | 2 | 3 | 6 | 9 => self.value.wrapping_mul(10i64.pow(by as u32)),
+                    _ => 0,
+                })
+            }
         }
     }
     /// The value as a whole number if that is exact and fits (`AsInt64`).

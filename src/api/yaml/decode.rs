@@ -166,7 +166,7 @@ fn scalar(n: &Node, text: &str, plain: bool) -> Done<Yaml> {
         Scalar::Int(v) => Yaml::Int(v),
         Scalar::Unsigned(v) => Yaml::Unsigned(v),
         Scalar::Float(v) => Yaml::Float(v),
-        Scalar::Timestamp | Scalar::Merge | Scalar::Str => Yaml::Str(text.to_string()),
+        Scalar::Timestamp | Scalar::Str => Yaml::Str(text.to_string()),
     })
 }
 

@@ -7,6 +7,7 @@ mod documents;
 mod print;
 mod read;
 mod scalar;
+mod scan;
 
 pub use documents::{Document, Documents, documents};
 pub use print::print;

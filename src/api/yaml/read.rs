@@ -1,7 +1,6 @@
-//! Text to nodes.
+//! Tokens to nodes: go-yaml's parser, building the tree as it goes.
 use super::Error;
-use crate::json::MAX_DEPTH;
-use libyaml_safer::{ErrorKind, Event, EventData, Mark, Parser};
+use super::scan::{MAX_LEVELS, Mark, Scan, Scanner, Token, TokenKind, at_line};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -21,7 +20,7 @@ pub struct Node {
     pub start: Position,
     /// Where it ends.
     pub end: Position,
-    /// The tag that was written, in its long form; empty if none was.
+    /// The tag that was written, in its long form; empty if none was. Scalars only.
     pub tag: String,
     /// What it is.
     pub kind: NodeKind,
@@ -42,123 +41,351 @@ pub enum NodeKind {
     Recursive(String),
 }
 
-fn position(m: Mark) -> Position {
-    Position { line: m.line as usize, column: m.column as usize }
-}
-
 pub(super) fn error(message: impl Into<String>, position: Position) -> Error {
     Error { message: format!("yaml: {}", message.into()), position }
 }
 
-/// go-yaml's `fail`: the line it names is one less than libyaml's for errors of the parser, unlike the scanner's.
-fn from_libyaml(e: &libyaml_safer::Error) -> Error {
-    let problem = match e.problem() {
-        "" => "unknown problem parsing YAML content",
-        p => p,
-    };
-    let mark = e.problem_mark().unwrap_or_default();
-    let context = e.context_mark().unwrap_or_default();
-    let line = match (mark.line, context.line) {
-        (0, line) => line,
-        (line, _) if e.kind() == ErrorKind::Scanner => line + 1,
-        (line, _) => line,
-    };
-    match line {
-        0 => error(problem, position(mark)),
-        n => error(format!("line {n}: {problem}"), position(mark)),
-    }
+/// An error of the parser. Go names the line before it, or the one before its context if it is on the first line.
+fn fail<T>(context: Mark, problem: &str, mark: Mark) -> Scan<T> {
+    Err(at_line(if mark.line == 0 { context.line } else { mark.line }, problem, mark))
 }
 
-struct Reader<'a> {
-    parser: Parser<&'a mut &'a [u8]>,
+struct Reader {
+    scanner: Scanner,
+    tags: Vec<(String, String)>,
     anchors: BTreeMap<String, Option<Rc<Node>>>,
 }
 
-pub(super) fn read(text: &str) -> Result<Option<Node>, Error> {
-    let text = if text.is_empty() { "\n" } else { text };
-    let mut bytes = text.as_bytes();
-    let mut reader = Reader { parser: Parser::new(), anchors: BTreeMap::new() };
-    reader.parser.set_input_string(&mut bytes);
-    loop {
-        let event = reader.next()?;
-        match event.data {
-            EventData::StreamStart { .. } => {}
-            EventData::DocumentStart { .. } => {
-                let first = reader.next()?;
-                let node = reader.node(first, 0)?;
-                // The end of the document is read too: what stands there may be wrong.
-                reader.next()?;
-                return Ok(Some(Rc::unwrap_or_clone(node)));
-            }
-            _ => return Ok(None),
+pub(super) fn read(text: &str) -> Scan<Option<Node>> {
+    let mut r = Reader {
+        scanner: Scanner::new(if text.is_empty() { "\n" } else { text }),
+        tags: Vec::new(),
+        anchors: BTreeMap::new(),
+    };
+    r.take()?;
+    let first = r.peek()?;
+    let explicit = match first.kind {
+        TokenKind::StreamEnd => return Ok(None),
+        TokenKind::Version(..) | TokenKind::TagDirective(..) | TokenKind::DocumentStart => true,
+        _ => false,
+    };
+    r.directives()?;
+    let mut empty = None;
+    if explicit {
+        let t = r.peek()?;
+        if t.kind != TokenKind::DocumentStart {
+            return fail(Mark::default(), "did not find expected <document start>", t.start);
+        }
+        r.take()?;
+        let t = r.peek()?;
+        if matches!(
+            t.kind,
+            TokenKind::Version(..)
+                | TokenKind::TagDirective(..)
+                | TokenKind::DocumentStart
+                | TokenKind::DocumentEnd
+                | TokenKind::StreamEnd
+        ) {
+            empty = Some(Reader::empty_node(t.start));
         }
     }
+    let node = match empty {
+        Some(n) => n,
+        None => r.node(true, false, 0)?,
+    };
+    // What ends the document is looked at too: it may be wrong.
+    r.peek()?;
+    Ok(Some(Rc::unwrap_or_clone(node)))
 }
 
-impl Reader<'_> {
-    fn next(&mut self) -> Result<Event, Error> {
-        self.parser.parse().map_err(|e| from_libyaml(&e))
+impl Reader {
+    fn peek(&mut self) -> Scan<Token> {
+        self.scanner.peek().cloned()
+    }
+    fn take(&mut self) -> Scan<Token> {
+        let t = self.peek()?;
+        self.scanner.skip();
+        Ok(t)
+    }
+    fn empty_node(mark: Mark) -> Rc<Node> {
+        let at = mark.position();
+        Rc::new(Node { start: at, end: at, tag: String::new(), kind: NodeKind::Scalar(String::new(), true) })
     }
 
-    fn node(&mut self, event: Event, depth: usize) -> Result<Rc<Node>, Error> {
-        let start = position(event.start_mark);
-        let mut end = position(event.end_mark);
-        if depth > MAX_DEPTH {
-            return Err(error("exceeded max depth of 10000", start));
+    fn directives(&mut self) -> Scan<()> {
+        let mut version = false;
+        loop {
+            let t = self.peek()?;
+            match t.kind {
+                TokenKind::Version(..) if version => {
+                    return fail(Mark::default(), "found duplicate %YAML directive", t.start);
+                }
+                TokenKind::Version(1, 1) => version = true,
+                TokenKind::Version(..) => return fail(Mark::default(), "found incompatible YAML document", t.start),
+                TokenKind::TagDirective(handle, prefix) => {
+                    if self.tags.iter().any(|(h, _)| *h == handle) {
+                        return fail(Mark::default(), "found duplicate %TAG directive", t.start);
+                    }
+                    self.tags.push((handle, prefix));
+                }
+                _ => break,
+            }
+            self.scanner.skip();
         }
-        let (anchor, tag, kind) = match event.data {
-            EventData::Alias { anchor } => {
-                let kind = match self.anchors.get(&anchor) {
-                    Some(Some(node)) => NodeKind::Alias(anchor, node.clone()),
-                    Some(None) => NodeKind::Recursive(anchor),
-                    None => return Err(error(format!("unknown anchor '{anchor}' referenced"), start)),
-                };
-                (None, None, kind)
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            if !self.tags.iter().any(|(h, _)| h == handle) {
+                self.tags.push((handle.to_string(), prefix.to_string()));
             }
-            EventData::Scalar { anchor, tag, value, plain_implicit, .. } => {
-                (anchor, tag, NodeKind::Scalar(value, plain_implicit))
-            }
-            EventData::SequenceStart { anchor, .. } => {
-                self.open(&anchor);
-                let mut items = Vec::new();
-                loop {
-                    let event = self.next()?;
-                    if let EventData::SequenceEnd = event.data {
-                        end = position(event.end_mark);
-                        break;
-                    }
-                    items.push(self.node(event, depth + 1)?);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, block: bool, indentless: bool, depth: usize) -> Scan<Rc<Node>> {
+        let mut t = self.peek()?;
+        if depth > MAX_LEVELS {
+            return fail(t.start, "exceeded max depth of 10000", t.start);
+        }
+        if let TokenKind::Alias(name) = t.kind {
+            self.scanner.skip();
+            let at = t.start.position();
+            let kind = match self.anchors.get(&name) {
+                Some(Some(node)) => NodeKind::Alias(name, node.clone()),
+                Some(None) => NodeKind::Recursive(name),
+                None => return Err(error(format!("unknown anchor '{name}' referenced"), at)),
+            };
+            return Ok(Rc::new(Node { start: at, end: t.end.position(), tag: String::new(), kind }));
+        }
+        let start = t.start;
+        let mut end = t.start;
+        let mut anchor: Option<String> = None;
+        let mut tag: Option<(String, String, Mark)> = None;
+        loop {
+            match t.kind {
+                TokenKind::Anchor(ref name) if anchor.is_none() => anchor = Some(name.clone()),
+                TokenKind::Tag(ref handle, ref suffix) if tag.is_none() => {
+                    tag = Some((handle.clone(), suffix.clone(), t.start));
                 }
-                // go-yaml keeps tags of scalars only.
-                (anchor, None, NodeKind::Sequence(items))
+                _ => break,
             }
-            EventData::MappingStart { anchor, .. } => {
-                self.open(&anchor);
-                let mut entries = Vec::new();
-                loop {
-                    let event = self.next()?;
-                    if let EventData::MappingEnd = event.data {
-                        end = position(event.end_mark);
-                        break;
-                    }
-                    let key = self.node(event, depth + 1)?;
-                    let event = self.next()?;
-                    entries.push((key, self.node(event, depth + 1)?));
-                }
-                (anchor, None, NodeKind::Mapping(entries))
-            }
-            _ => return Err(error("attempted to go past the end of stream; corrupted value?", start)),
+            end = t.end;
+            self.scanner.skip();
+            t = self.peek()?;
+        }
+        let tag = match tag {
+            None => String::new(),
+            Some((handle, suffix, _)) if handle.is_empty() => suffix,
+            Some((handle, suffix, mark)) => match self.tags.iter().find(|(h, _)| *h == handle) {
+                Some((_, prefix)) => format!("{prefix}{suffix}"),
+                None => return fail(start, "found undefined tag handle", mark),
+            },
         };
-        let node = Rc::new(Node { start, end, tag: tag.unwrap_or_default(), kind });
+        if let Some(a) = &anchor
+            && !matches!(t.kind, TokenKind::Scalar(..))
+        {
+            // From here on the anchor is known, but its node is not finished.
+            self.anchors.insert(a.clone(), None);
+        }
+        let (kind, tag, end) = match t.kind {
+            TokenKind::BlockEntry if indentless => self.indentless_sequence(depth)?,
+            TokenKind::Scalar(text, plain) => {
+                self.scanner.skip();
+                let implicit = tag.is_empty() && plain || tag == "!";
+                (NodeKind::Scalar(text, implicit), tag, t.end)
+            }
+            TokenKind::FlowSequenceStart => self.flow_sequence(depth)?,
+            TokenKind::FlowMappingStart => self.flow_mapping(depth)?,
+            TokenKind::BlockSequenceStart if block => self.block_sequence(depth)?,
+            TokenKind::BlockMappingStart if block => self.block_mapping(depth)?,
+            _ if anchor.is_some() || !tag.is_empty() => {
+                let implicit = tag.is_empty();
+                (NodeKind::Scalar(String::new(), implicit), tag, end)
+            }
+            _ => return fail(start, "did not find expected node content", t.start),
+        };
+        let node = Rc::new(Node { start: start.position(), end: end.position(), tag, kind });
         if let Some(a) = anchor {
             self.anchors.insert(a, Some(node.clone()));
         }
         Ok(node)
     }
-    /// From here on the anchor is known, but its node is not finished.
-    fn open(&mut self, anchor: &Option<String>) {
-        if let Some(a) = anchor {
-            self.anchors.insert(a.clone(), None);
+
+    fn block_sequence(&mut self, depth: usize) -> Scan<(NodeKind, String, Mark)> {
+        let first = self.take()?;
+        let mut items = Vec::new();
+        loop {
+            let t = self.peek()?;
+            match t.kind {
+                TokenKind::BlockEntry => {
+                    self.scanner.skip();
+                    let next = self.peek()?;
+                    items.push(match next.kind {
+                        TokenKind::BlockEntry | TokenKind::BlockEnd => Self::empty_node(t.end),
+                        _ => self.node(true, false, depth + 1)?,
+                    });
+                }
+                TokenKind::BlockEnd => {
+                    self.scanner.skip();
+                    return Ok((NodeKind::Sequence(items), String::new(), t.end));
+                }
+                _ => return fail(first.start, "did not find expected '-' indicator", t.start),
+            }
+        }
+    }
+    fn indentless_sequence(&mut self, depth: usize) -> Scan<(NodeKind, String, Mark)> {
+        let mut items = Vec::new();
+        loop {
+            let t = self.peek()?;
+            if t.kind != TokenKind::BlockEntry {
+                return Ok((NodeKind::Sequence(items), String::new(), t.start));
+            }
+            self.scanner.skip();
+            let next = self.peek()?;
+            items.push(match next.kind {
+                TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
+                    Self::empty_node(t.end)
+                }
+                _ => self.node(true, false, depth + 1)?,
+            });
+        }
+    }
+    fn block_mapping(&mut self, depth: usize) -> Scan<(NodeKind, String, Mark)> {
+        let first = self.take()?;
+        let mut entries = Vec::new();
+        loop {
+            let t = self.peek()?;
+            match t.kind {
+                TokenKind::Key => {
+                    self.scanner.skip();
+                    let key = self.block_part(t.end, depth)?;
+                    let v = self.peek()?;
+                    let value = if v.kind == TokenKind::Value {
+                        self.scanner.skip();
+                        self.block_part(v.end, depth)?
+                    } else {
+                        Self::empty_node(v.start)
+                    };
+                    entries.push((key, value));
+                }
+                TokenKind::BlockEnd => {
+                    self.scanner.skip();
+                    return Ok((NodeKind::Mapping(entries), String::new(), t.end));
+                }
+                _ => return fail(first.start, "did not find expected key", t.start),
+            }
+        }
+    }
+    /// A key or value of a block mapping, which may be missing.
+    fn block_part(&mut self, at: Mark, depth: usize) -> Scan<Rc<Node>> {
+        match self.peek()?.kind {
+            TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => Ok(Self::empty_node(at)),
+            _ => self.node(true, true, depth + 1),
+        }
+    }
+    fn flow_sequence(&mut self, depth: usize) -> Scan<(NodeKind, String, Mark)> {
+        let first = self.take()?;
+        let mut items = Vec::new();
+        loop {
+            let mut t = self.peek()?;
+            if t.kind != TokenKind::FlowSequenceEnd {
+                if !items.is_empty() {
+                    if t.kind != TokenKind::FlowEntry {
+                        return fail(first.start, "did not find expected ',' or ']'", t.start);
+                    }
+                    self.scanner.skip();
+                    t = self.peek()?;
+                }
+                match t.kind {
+                    TokenKind::Key => {
+                        self.scanner.skip();
+                        items.push(self.flow_pair(t, depth)?);
+                        continue;
+                    }
+                    TokenKind::FlowSequenceEnd => {}
+                    _ => {
+                        items.push(self.node(false, false, depth + 1)?);
+                        continue;
+                    }
+                }
+            }
+            self.scanner.skip();
+            return Ok((NodeKind::Sequence(items), String::new(), t.end));
+        }
+    }
+    /// A mapping of one entry in a flow sequence: `[a: b]`.
+    fn flow_pair(&mut self, first: Token, depth: usize) -> Scan<Rc<Node>> {
+        let t = self.peek()?;
+        let key = match t.kind {
+            TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
+                // go-yaml takes this token, as libyaml does.
+                self.scanner.skip();
+                Self::empty_node(t.end)
+            }
+            _ => self.node(false, false, depth + 1)?,
+        };
+        let mut v = self.peek()?;
+        let mut value = None;
+        if v.kind == TokenKind::Value {
+            self.scanner.skip();
+            v = self.peek()?;
+            if !matches!(v.kind, TokenKind::FlowEntry | TokenKind::FlowSequenceEnd) {
+                value = Some(self.node(false, false, depth + 1)?);
+            }
+        }
+        let value = value.unwrap_or_else(|| Self::empty_node(v.start));
+        let end = self.peek()?.start.position();
+        Ok(Rc::new(Node {
+            start: first.start.position(),
+            end,
+            tag: String::new(),
+            kind: NodeKind::Mapping(vec![(key, value)]),
+        }))
+    }
+    fn flow_mapping(&mut self, depth: usize) -> Scan<(NodeKind, String, Mark)> {
+        let first = self.take()?;
+        let mut entries = Vec::new();
+        loop {
+            let mut t = self.peek()?;
+            if t.kind != TokenKind::FlowMappingEnd {
+                if !entries.is_empty() {
+                    if t.kind != TokenKind::FlowEntry {
+                        return fail(first.start, "did not find expected ',' or '}'", t.start);
+                    }
+                    self.scanner.skip();
+                    t = self.peek()?;
+                }
+                match t.kind {
+                    TokenKind::Key => {
+                        self.scanner.skip();
+                        let k = self.peek()?;
+                        let key = match k.kind {
+                            TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {
+                                Self::empty_node(k.start)
+                            }
+                            _ => self.node(false, false, depth + 1)?,
+                        };
+                        let mut v = self.peek()?;
+                        let mut value = None;
+                        if v.kind == TokenKind::Value {
+                            self.scanner.skip();
+                            v = self.peek()?;
+                            if !matches!(v.kind, TokenKind::FlowEntry | TokenKind::FlowMappingEnd) {
+                                value = Some(self.node(false, false, depth + 1)?);
+                            }
+                        }
+                        entries.push((key, value.unwrap_or_else(|| Self::empty_node(v.start))));
+                        continue;
+                    }
+                    TokenKind::FlowMappingEnd => {}
+                    _ => {
+                        let key = self.node(false, false, depth + 1)?;
+                        let v = self.peek()?;
+                        entries.push((key, Self::empty_node(v.start)));
+                        continue;
+                    }
+                }
+            }
+            self.scanner.skip();
+            return Ok((NodeKind::Mapping(entries), String::new(), t.end));
         }
     }
 }

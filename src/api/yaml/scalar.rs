@@ -11,8 +11,6 @@ pub(super) enum Scalar {
     Float(f64),
     /// Looks like a time; it is read as a string, but a string that looks so is printed quoted.
     Timestamp,
-    /// `<<`
-    Merge,
     Str,
 }
 
@@ -25,7 +23,6 @@ impl Scalar {
             Scalar::Int(_) | Scalar::Unsigned(_) => "!!int",
             Scalar::Float(_) => "!!float",
             Scalar::Timestamp => "!!timestamp",
-            Scalar::Merge => "!!merge",
             Scalar::Str => "!!str",
         }
     }
@@ -42,7 +39,6 @@ pub(super) fn resolve(s: &str) -> Scalar {
         ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Scalar::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY),
-        "<<" => return Scalar::Merge,
         _ => {}
     }
     match s.as_bytes().first() {

@@ -32,7 +32,6 @@ fn type_errors() {
             r#"{"spec":{"containers":"x"}}"#,
             "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container",
         ),
-        (r#"[1]"#, "json: cannot unmarshal array into Go value of type v1.Pod"),
         (
             r#"{"spec":{"containers":[{"imagePullPolicy":3}]}}"#,
             "json: cannot unmarshal number into Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy",
@@ -41,7 +40,10 @@ fn type_errors() {
             r#"{"spec":{"containers":[{"ports":[{"containerPort":8.5}]}]}}"#,
             "json: cannot unmarshal number 8.5 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32",
         ),
-        (r#"{"metadata":{"creationTimestamp":5}}"#, "json: cannot unmarshal number into Go value of type string"),
+        (
+            r#"{"metadata":{"creationTimestamp":5}}"#,
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+        ),
         (r#"{"spec":{"containers":1}}x"#, "invalid character 'x' after top-level value"),
         (
             r#"{"spec":{"containers":[{"resources":{"requests":{"cpu":"x"}}}]}}"#,

@@ -91,6 +91,15 @@ impl Decimal {
         }
         self.exponent = scale;
     }
+    /// Rounds away from zero to units of `10^scale` and counts in these, as Go does with what it has parsed.
+    pub fn rescale(&mut self, scale: i32) {
+        self.round_up(scale);
+        let zeroes = i64::from(self.exponent) - i64::from(scale);
+        if zeroes > 0 && !self.is_zero() && self.digits.len() as i64 + zeroes <= MAX_DIGITS {
+            self.digits.resize(self.digits.len() + zeroes as usize, 0);
+            self.exponent = scale;
+        }
+    }
     /// Where the first digit stands: the number is below `10^magnitude`.
     fn magnitude(&self) -> i64 {
         self.digits.len() as i64 + i64::from(self.exponent)
@@ -139,17 +148,33 @@ impl Decimal {
         let digits = if large.negative == small.negative { add_digits(&a, &b) } else { sub_digits(&a, &b) };
         Decimal { negative: large.negative && !digits.is_empty(), digits, exponent }
     }
-    /// In units of `10^scale`, rounded up; 0 if that doesn't fit.
+    /// The low 64 bits of the digits as a whole number, signed: Go's `Int64()` of a number of any size.
+    fn low(&self) -> i64 {
+        let v = self.digits.iter().fold(0i64, |v, d| v.wrapping_mul(10).wrapping_add(i64::from(*d)));
+        if self.negative { v.wrapping_neg() } else { v }
+    }
+    /// In units of `10^scale`, rounded up, with all that Go's `scaledValue` does to numbers that don't fit.
     pub fn scaled_value(&self, scale: i32) -> i64 {
-        let mut d = self.clone();
-        d.round_up(scale);
-        let zeroes = i64::from(d.exponent) - i64::from(scale);
-        if d.is_zero() || d.digits.len() as i64 + zeroes > 19 {
-            return 0;
+        let dif = i64::from(scale) - i64::from(self.exponent);
+        if dif == 0 {
+            return self.low();
         }
-        let text = d.digits() + &"0".repeat(zeroes.max(0) as usize);
-        let text = if d.negative { format!("-{text}") } else { text };
-        text.parse().unwrap_or(0)
+        if dif < 0 {
+            // A power of ten beyond i64 becomes its smallest value there.
+            let power = u32::try_from(-dif).ok().and_then(|n| 10i64.checked_pow(n)).unwrap_or(i64::MIN);
+            return self.low().wrapping_mul(power);
+        }
+        if dif < 19 && (self.negative || self.cmp(&Decimal::from_i64(i64::MAX, self.exponent)) == Ordering::Less) {
+            let divisor = 10i64.pow(dif as u32);
+            let v = self.low();
+            return v / divisor + i64::from(v % divisor != 0);
+        }
+        let keep = (self.digits.len() as i64 - dif).max(0) as usize;
+        let rest = self.digits.iter().skip(keep).any(|d| *d != 0);
+        let digits = self.digits.get(..keep).unwrap_or(&[]).to_vec();
+        let v = Decimal { digits, ..self.clone() }.low();
+        // Division rounds down, and then one is added.
+        if rest && !self.negative { v.wrapping_add(1) } else { v }
     }
     /// The digits of a whole number; None if it is none or too long to write out.
     pub fn whole_digits(&self) -> Option<String> {
