@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// How deep values may nest. Go allows 10,000; the stack of a wasm worker doesn't.
-pub const MAX_DEPTH: usize = 1000;
+pub const MAX_DEPTH: usize = 400;
 
 /// Text that is no JSON; Display is Go's text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -65,7 +65,7 @@ const SIMPLE_KEY_MAX: usize = 1024;
 /// Go reads its input in pieces of so many bytes, and complains of characters as soon as it reads them.
 const CHUNK: usize = 512;
 /// How deep flow collections and indentations may nest (go-yaml allows 10,000, and names that number).
-pub(super) const MAX_LEVELS: usize = 500;
+pub(super) const MAX_LEVELS: usize = 200;
 
 pub(super) struct Scanner {
     chars: Vec<char>,
