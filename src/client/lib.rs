@@ -20,6 +20,9 @@ mod transport;
 mod url;
 mod workqueue;
 
+#[cfg(test)]
+mod tests;
+
 pub use causes::{Causes, MAX_CAUSES};
 pub use client::{Client, ClientConfig};
 pub use events::EventsV1Recorder;
