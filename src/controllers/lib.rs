@@ -3,10 +3,12 @@
 
 pub mod context;
 pub mod controller_utils;
+pub mod daemonset;
 pub mod deployment;
 pub mod endpoint;
 pub mod endpointslice;
 pub mod garbagecollector;
+pub mod history;
 mod manager;
 pub mod namespace;
 pub mod nodeipam;

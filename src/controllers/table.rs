@@ -30,6 +30,7 @@ controllers! {
     "namespace-controller" => crate::namespace::start,
     "serviceaccount-controller" => crate::serviceaccounts::start,
     "garbage-collector-controller" => crate::garbagecollector::start,
+    "daemonset-controller" => crate::daemonset::start,
     "deployment-controller" => crate::deployment::start,
     "replicaset-controller" => crate::replicaset::start,
     "ttl-controller" => crate::ttl::start,

@@ -78,6 +78,11 @@ impl Expectations {
         self.set(key, 0, pods);
     }
 
+    /// Pods were asked for and pods were asked to go.
+    pub fn expect(&self, key: &Key, creations: usize, deletions: impl Iterator<Item = Key>) {
+        self.set(key, i64::try_from(creations).unwrap_or(i64::MAX), deletions.collect());
+    }
+
     /// One more pod has come, or will never.
     pub fn creation_observed(&self, key: &Key) {
         if let Some(e) = self.by_key.borrow_mut().get_mut(key) {
