@@ -18,6 +18,7 @@ pub mod podgc;
 pub mod replicaset;
 pub mod rootca;
 pub mod serviceaccounts;
+pub mod statefulset;
 pub mod table;
 pub mod tainteviction;
 pub mod ttl;

@@ -33,6 +33,7 @@ controllers! {
     "daemonset-controller" => crate::daemonset::start,
     "deployment-controller" => crate::deployment::start,
     "replicaset-controller" => crate::replicaset::start,
+    "statefulset-controller" => crate::statefulset::start,
     "ttl-controller" => crate::ttl::start,
     "node-ipam-controller" => crate::nodeipam::start,
     "node-lifecycle-controller" => crate::nodelifecycle::start,

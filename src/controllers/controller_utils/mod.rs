@@ -15,7 +15,7 @@ pub use claim::{Claim, delete_owner_refs_patch};
 pub use expectations::Expectations;
 pub use hash::compute_hash;
 pub use node_affinity::matches_node;
-pub use pod_control::PodControl;
+pub use pod_control::{PodControl, pod_from_template};
 pub use pod_status::{patch_pod_status, update_pod_condition};
 pub use taints::{add_or_update_labels, remove_taints, swap_taints, taint_exists};
 

@@ -29,16 +29,7 @@ impl PodControl<'_> {
         owner: &ObjectMeta,
         reference: OwnerReference,
     ) -> Result<Rev<Pod>, Status> {
-        let mut pod = Pod::default();
-        pod.metadata = ObjectMeta {
-            labels: template.metadata.labels.clone(),
-            annotations: template.metadata.annotations.clone(),
-            finalizers: template.metadata.finalizers.clone(),
-            generate_name: pods_prefix(&owner.name).into(),
-            owner_references: List::from(vec![reference]),
-            ..ObjectMeta::default()
-        };
-        pod.spec = template.spec.clone();
+        let pod = pod_from_template(template, owner, reference);
         match self.client.create(namespace, pod).await {
             Ok(pod) => {
                 klog::info("Controller created pod")
@@ -81,6 +72,21 @@ impl PodControl<'_> {
             }
         }
     }
+}
+
+/// A pod as the template says, not yet stored (`GetPodFromTemplate`).
+pub fn pod_from_template(template: &PodTemplateSpec, owner: &ObjectMeta, reference: OwnerReference) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata = ObjectMeta {
+        labels: template.metadata.labels.clone(),
+        annotations: template.metadata.annotations.clone(),
+        finalizers: template.metadata.finalizers.clone(),
+        generate_name: pods_prefix(&owner.name).into(),
+        owner_references: List::from(vec![reference]),
+        ..ObjectMeta::default()
+    };
+    pod.spec = template.spec.clone();
+    pod
 }
 
 /// `<controller>-`, if that can begin a name (`getPodsPrefix`).

@@ -1,9 +1,11 @@
 //! The controllers in a small world: etcd, an API server, a controller manager, and stand-ins for scheduler and kubelets
 //! that bind pods and report them running.
 
+mod daemons;
 mod deletion;
 mod nodes;
 mod rollout;
+mod stateful;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -140,8 +142,11 @@ impl World {
             let pod = delta.object().clone();
             if pod.spec.node_name.is_empty() && pod.metadata.deletion_timestamp.unix().is_none() {
                 if matches!(delta, Delta::Added(_)) {
-                    next.set(next.get() % count + 1);
-                    let (w, node) = (world.clone(), format!("node-{}", next.get()));
+                    let node = pinned_node(&pod).unwrap_or_else(|| {
+                        next.set(next.get() % count + 1);
+                        format!("node-{}", next.get())
+                    });
+                    let w = world.clone();
                     world.ctx.spawn("bind", async move { w.bind(&pod, &node).await });
                 }
                 return;
@@ -217,6 +222,14 @@ impl World {
         });
         let _ = self.client.update_status(copy, pod.revision).await;
     }
+}
+
+/// The node that a daemon's pod is for.
+fn pinned_node(pod: &Pod) -> Option<String> {
+    let affinity = pod.spec.affinity.get()?.node_affinity.get()?;
+    let terms = &affinity.required_during_scheduling_ignored_during_execution.get()?.node_selector_terms;
+    let field = terms.first()?.match_fields.first()?;
+    (field.key == "metadata.name").then(|| field.values.first().map(ToString::to_string))?
 }
 
 /// A Deployment of one container.
