@@ -6,8 +6,8 @@ use super::signal::Signal;
 use super::state::parse_ip;
 use crate::files::Tree;
 use futures_util::future::{Either, select};
-use shell::process::{LocalFuture, Process, Program};
-use sim::{Addr, Ctx, Duration, NetError};
+use shell::process::{LocalFuture, Program};
+use sim::{Addr, Duration, NetError};
 use std::rc::Rc;
 
 /// Programs that know of the container: (name, program).
@@ -16,15 +16,10 @@ const OWN: &[(&str, OwnProgram)] = &[("ash", sh), ("hostname", hostname), ("sh",
 /// Built-ins of the shell that are programs of their own too.
 const BUILTINS: &[&str] = &["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
 
-/// Programs that need no more than every process has.
-const TOOLS: &[(&str, Tool)] = &[("sleep", sleep)];
-
-type Tool = fn(Ctx, Process) -> LocalFuture<'static, i32>;
-
 /// Puts the tools' files into an image's root.
 pub(super) fn install(root: &Tree) {
     let content: Rc<[u8]> = Rc::from(b"\x7fELF".as_slice());
-    let names = OWN.iter().map(|(n, _)| *n).chain(BUILTINS.iter().copied()).chain(TOOLS.iter().map(|(n, _)| *n));
+    let names = OWN.iter().map(|(n, _)| *n).chain(BUILTINS.iter().copied()).chain(shell::tools::names());
     let _ = root.make_dirs("/bin", 0o755);
     for name in names {
         let _ = root.insert(&format!("/bin/{name}"), crate::files::Entry::File(content.clone(), 0o755));
@@ -44,8 +39,7 @@ pub(super) fn find(name: &str) -> Option<Runnable> {
     if BUILTINS.contains(&base) {
         return Some(Runnable::Own(builtin));
     }
-    let tool: Tool = TOOLS.iter().find(|(tool, _)| *tool == base)?.1;
-    Some(Runnable::Tool(Rc::new(tool)))
+    shell::tools::find(base, shell::Dialect::Busybox).map(Runnable::Tool)
 }
 
 /// What a shell in a container finds: the image's programs and the tools.
@@ -64,7 +58,7 @@ impl shell::Tools for InContainer {
     fn names(&self) -> Vec<String> {
         let own = self.0.image.programs.iter().map(|(n, _)| *n).filter(|n| !n.contains('/'));
         let mut names: Vec<String> =
-            own.chain(OWN.iter().map(|(n, _)| *n)).chain(TOOLS.iter().map(|(n, _)| *n)).map(str::to_string).collect();
+            own.chain(OWN.iter().map(|(n, _)| *n)).chain(shell::tools::names()).map(str::to_string).collect();
         names.sort();
         names.dedup();
         names
@@ -205,30 +199,6 @@ fn wget(guest: Guest) -> LocalFuture<'static, i32> {
                 }
             }
         }
-        0
-    })
-}
-
-fn sleep(ctx: Ctx, process: Process) -> LocalFuture<'static, i32> {
-    Box::pin(async move {
-        let mut total = Duration::ZERO;
-        for text in process.args.iter().skip(1) {
-            let (number, unit) = match text.chars().last() {
-                Some('s') => (text.trim_end_matches('s'), 1.0),
-                Some('m') => (text.trim_end_matches('m'), 60.0),
-                Some('h') => (text.trim_end_matches('h'), 3_600.0),
-                Some('d') => (text.trim_end_matches('d'), 86_400.0),
-                _ => (text.as_str(), 1.0),
-            };
-            match number.parse::<f64>().ok().map(|n| n * unit).filter(|n| n.is_finite() && *n >= 0.0 && *n < 1e9) {
-                Some(seconds) => total += Duration::from_secs_f64(seconds),
-                None => {
-                    let _ = process.stderr.write(format!("sleep: invalid number '{text}'\n").as_bytes()).await;
-                    return 1;
-                }
-            }
-        }
-        ctx.sleep(total).await;
         0
     })
 }

@@ -1,5 +1,6 @@
 //! Nodes in a small world: one etcd member, one API server, and a test that plays the scheduler.
 
+mod cost;
 mod lifecycle;
 mod streams;
 

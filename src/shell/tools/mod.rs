@@ -1,5 +1,192 @@
 //! The programs that come with the shell: one table, one file each.
+//!
+//! Each runs in the words of its [`Dialect`]: GNU's in the terminal, busybox' in containers.
 
+mod base64;
+mod cat;
+mod comm;
+mod cut;
+mod date;
+mod diff;
 pub mod echo;
+mod env;
+mod files;
+mod grep;
+mod head;
+mod lines;
+mod ls;
+mod names;
 pub mod printf;
+pub mod regex;
+mod sed;
+mod seq;
+mod sleep;
+mod sort;
+mod tee;
 pub mod test;
+mod tr;
+mod uniq;
+mod wc;
+
+use crate::process::{FileError, LocalFuture, Process, Program};
+use crate::{Dialect, Tools};
+use sim::Ctx;
+use std::rc::Rc;
+
+/// A program, in the words of a dialect.
+type Tool = fn(Ctx, Process, Dialect) -> LocalFuture<'static, i32>;
+
+/// All programs, by name.
+const TABLE: &[(&str, Tool)] = &[
+    ("base64", base64::run),
+    ("basename", names::basename),
+    ("cat", cat::run),
+    ("comm", comm::run),
+    ("cp", files::cp),
+    ("cut", cut::run),
+    ("date", date::run),
+    ("diff", diff::run),
+    ("dirname", names::dirname),
+    ("env", env::run),
+    ("grep", grep::run),
+    ("head", head::head),
+    ("id", names::id),
+    ("ls", ls::run),
+    ("mkdir", files::mkdir),
+    ("mv", files::mv),
+    ("printenv", env::printenv),
+    ("rm", files::rm),
+    ("rmdir", files::rmdir),
+    ("sed", sed::run),
+    ("seq", seq::run),
+    ("sleep", sleep::run),
+    ("sort", sort::run),
+    ("tail", head::tail),
+    ("tee", tee::run),
+    ("touch", files::touch),
+    ("tr", tr::run),
+    ("uname", names::uname),
+    ("uniq", uniq::run),
+    ("wc", wc::run),
+    ("whoami", names::whoami),
+];
+
+/// The program called `name`.
+pub fn find(name: &str, dialect: Dialect) -> Option<Program> {
+    let (_, tool) = TABLE.iter().find(|(n, _)| *n == name)?;
+    let tool = *tool;
+    Some(Rc::new(move |ctx, process| tool(ctx, process, dialect)))
+}
+
+/// All names, sorted.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(name, _)| *name)
+}
+
+/// The programs alone, as a shell finds them.
+pub struct Standard(pub Dialect);
+
+impl Tools for Standard {
+    fn find(&self, name: &str) -> Option<Program> {
+        find(name, self.0)
+    }
+    fn names(&self) -> Vec<String> {
+        names().map(str::to_string).collect()
+    }
+}
+
+/// Writes to standard output; 141 if nobody reads any more.
+async fn say(process: &Process, bytes: &[u8]) -> Result<(), i32> {
+    process.stdout.write(bytes).await.map_err(|_| 141)
+}
+
+/// Writes a line to standard error.
+async fn complain(process: &Process, text: &str) {
+    let _ = process.stderr.write(format!("{text}\n").as_bytes()).await;
+}
+
+/// How a program words that a file can't be read.
+fn cannot_open(dialect: Dialect, tool: &str, name: &str, why: FileError) -> String {
+    match (dialect, why) {
+        (Dialect::Busybox, FileError::IsDirectory) => format!("{tool}: read error: {why}"),
+        (Dialect::Busybox, _) => format!("{tool}: can't open '{name}': {why}"),
+        (Dialect::Bash, _) if tool == "head" || tool == "tail" => {
+            if why == FileError::IsDirectory {
+                format!("{tool}: error reading '{name}': {why}")
+            } else {
+                format!("{tool}: cannot open '{name}' for reading: {why}")
+            }
+        }
+        (Dialect::Bash, _) => format!("{tool}: {name}: {why}"),
+    }
+}
+
+/// The content of each named file, `-` and no name at all being standard input. What can't be read is complained about;
+/// the second value says whether anything was.
+async fn read_all(
+    process: &Process,
+    dialect: Dialect,
+    tool: &str,
+    names: &[String],
+) -> (Vec<(String, Rc<[u8]>)>, bool) {
+    if names.is_empty() {
+        return (vec![(String::new(), process.read_all().await.into())], false);
+    }
+    let (mut all, mut failed) = (Vec::new(), false);
+    for name in names {
+        if name == "-" {
+            all.push((name.clone(), process.read_all().await.into()));
+            continue;
+        }
+        match process.files.read(&process.path(name)) {
+            Ok(bytes) => all.push((name.clone(), bytes)),
+            Err(why) => {
+                complain(process, &cannot_open(dialect, tool, name, why)).await;
+                failed = true;
+            }
+        }
+    }
+    (all, failed)
+}
+
+/// Splits arguments into options and the rest: clusters of letters (`-rn`), those in `valued` taking the rest of their
+/// word or the next one, `--` ending them. The error names the first unknown letter.
+fn options(process: &Process, flags: &str, valued: &str) -> Result<(Vec<(char, String)>, Vec<String>), char> {
+    let (mut found, mut rest) = (Vec::new(), Vec::new());
+    let mut words = process.args.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--" {
+            rest.extend(words.cloned());
+            break;
+        }
+        let Some(letters) = word.strip_prefix('-').filter(|l| !l.is_empty() && !l.starts_with('-')) else {
+            rest.push(word.clone());
+            continue;
+        };
+        let mut chars = letters.char_indices();
+        while let Some((at, letter)) = chars.next() {
+            if valued.contains(letter) {
+                let attached = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+                let value =
+                    if attached.is_empty() { words.next().cloned().unwrap_or_default() } else { attached.to_string() };
+                found.push((letter, value));
+                break;
+            }
+            if !flags.contains(letter) {
+                return Err(letter);
+            }
+            found.push((letter, String::new()));
+        }
+    }
+    Ok((found, rest))
+}
+
+/// Complains about an option that a program doesn't have, and gives its exit code.
+async fn unknown_option(process: &Process, dialect: Dialect, tool: &str, letter: char, code: i32) -> i32 {
+    let text = match dialect {
+        Dialect::Busybox => format!("{tool}: unrecognized option: {letter}"),
+        Dialect::Bash => format!("{tool}: invalid option -- '{letter}'\nTry '{tool} --help' for more information."),
+    };
+    complain(process, &text).await;
+    code
+}
