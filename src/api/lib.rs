@@ -11,6 +11,7 @@ pub mod dynamic;
 pub mod equality;
 pub mod field;
 pub mod go;
+pub mod internal;
 pub mod json;
 pub mod names;
 pub mod object;

@@ -339,10 +339,6 @@ pub fn path_segment(s: &str) -> Vec<String> {
     }
     ["/", "%"].iter().filter(|c| s.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
 }
-/// `IsValidPathSegmentPrefix`, for generateName.
-pub fn path_segment_prefix(s: &str) -> Vec<String> {
-    ["/", "%"].iter().filter(|c| s.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
-}
 /// For generateName: a trailing dash is no error, since something follows (`maskTrailingDash`).
 pub fn mask_trailing_dash(name: &str) -> String {
     match name.strip_suffix('-') {

@@ -1,6 +1,7 @@
 //! The encoder.
 use super::value::Value;
 use crate::go;
+use crate::internal::Field;
 use crate::object::{Object, Ref};
 use crate::value::{IntOrString, List, Map, Str};
 
@@ -11,6 +12,8 @@ pub enum Order {
     Sorted,
     /// As Go's structs have them, as the API server answers.
     Go,
+    /// As Kubernetes' internal structs have them ([`crate::internal`]).
+    Internal,
 }
 
 /// Writes JSON.
@@ -198,7 +201,7 @@ impl Encoder {
         for k in 0..n {
             let i = match self.order {
                 Order::Sorted => k,
-                Order::Go => desc.order.get(k).map_or(k, |i| usize::from(*i)),
+                Order::Go | Order::Internal => desc.order.get(k).map_or(k, |i| usize::from(*i)),
             };
             let Some(f) = desc.fields.get(i) else { continue };
             let r = o.get(i);
@@ -235,23 +238,40 @@ impl Encoder {
     pub fn object(&mut self, o: &dyn Object) {
         let mut any = false;
         self.open('{');
+        self.fields(&mut any, o);
+        self.close('}', any);
+    }
+    fn fields(&mut self, any: &mut bool, o: &dyn Object) {
+        if self.order == Order::Internal
+            && let Some(fields) = crate::internal::fields(o)
+        {
+            for field in fields {
+                match field {
+                    Field::Embedded(o) => self.fields(any, o),
+                    Field::Named(name, value) => {
+                        self.name(any, name);
+                        self.value(value.unwrap_or(Ref::Nil));
+                    }
+                }
+            }
+            return;
+        }
         let desc = o.desc();
         match self.order {
             Order::Sorted => {
                 for (i, f) in desc.fields.iter().enumerate() {
-                    self.field(&mut any, f, o.get(i));
+                    self.field(any, f, o.get(i));
                 }
             }
-            Order::Go => {
+            Order::Go | Order::Internal => {
                 for i in desc.order {
                     let i = usize::from(*i);
                     if let Some(f) = desc.fields.get(i) {
-                        self.field(&mut any, f, o.get(i));
+                        self.field(any, f, o.get(i));
                     }
                 }
             }
         }
-        self.close('}', any);
     }
     /// Any value.
     pub fn value(&mut self, r: Ref<'_>) {

@@ -120,6 +120,27 @@ pub(super) fn cidr(text: &str, at: &At, errors: &mut Errors) -> Option<(IpAddr, 
     Some((ip, bits))
 }
 
+/// An address that traffic can be sent to (`ValidateEndpointIP`).
+pub(super) fn endpoint(text: &str, at: &At, errors: &mut Errors) {
+    let Some(ip) = sloppy(text) else { return errors.invalid(at, text, "must be a valid IP address") };
+    if ip.is_unspecified() {
+        errors.invalid(at, text, format!("may not be unspecified ({text})"));
+    }
+    if ip.is_loopback() {
+        errors.invalid(at, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+    }
+    let (local, multicast) = match ip {
+        IpAddr::V4(ip) => (ip.is_link_local(), matches!(ip.octets(), [224, 0, 0, _])),
+        IpAddr::V6(ip) => (ip.is_unicast_link_local(), matches!(ip.octets(), [0xff, scope, ..] if scope & 0x0f == 2)),
+    };
+    if local {
+        errors.invalid(at, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    }
+    if multicast {
+        errors.invalid(at, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

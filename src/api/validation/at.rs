@@ -63,16 +63,39 @@ impl<'a> At<'a> {
 #[derive(Default)]
 pub(super) struct Errors {
     list: ErrorList,
+    /// Those that Kubernetes finds by declared rules, which run after the others.
+    declared: Vec<Error>,
 }
 
 impl Errors {
     /// The list.
-    pub(super) fn finish(self) -> ErrorList {
+    pub(super) fn finish(mut self) -> ErrorList {
+        self.list.extend(self.declared);
         self.list
     }
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.list.len()
+        self.list.len() + self.declared.len()
+    }
+    /// `Required value` by a declared rule.
+    pub(super) fn declared_required(&mut self, at: &At) {
+        self.declared.push(field::required(&at.to_path(), ""));
+    }
+    /// `Unsupported value` by a declared rule.
+    pub(super) fn declared_one_of(&mut self, at: &At, value: &str, valid: &[&str]) {
+        if !valid.contains(&value) {
+            self.declared.push(field::not_supported(&at.to_path(), value, valid));
+        }
+    }
+    /// `field is immutable` by a declared rule, which shows no value.
+    pub(super) fn declared_immutable<T: PartialEq>(&mut self, at: &At, new: &T, old: &T) {
+        if new != old {
+            self.declared.push(field::invalid(&at.to_path(), crate::json::Value::Null, IMMUTABLE));
+        }
+    }
+    /// Any error by a declared rule.
+    pub(super) fn declared(&mut self, error: Error) {
+        self.declared.push(error);
     }
     /// Adds an error made elsewhere.
     pub(super) fn push(&mut self, error: Error) {

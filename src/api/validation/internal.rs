@@ -1,5 +1,4 @@
-//! Values printed as Kubernetes' internal types print: errors that show a whole struct of `core` have Go's field
-//! names, every one of them.
+//! Bad values that print as Kubernetes' internal types do.
 
 use crate::field::BadValue;
 use crate::object::Object;
@@ -9,7 +8,7 @@ pub(super) struct Internal<'a>(pub(super) &'a dyn Object);
 
 impl BadValue for Internal<'_> {
     fn shown(&self) -> String {
-        self.0.shown()
+        crate::internal::encode(self.0)
     }
 }
 
@@ -25,5 +24,5 @@ impl<T: Object> BadValue for List<'_, T> {
 
 /// A struct in lines, indented by one blank a level.
 pub(super) fn pretty(object: &dyn Object) -> String {
-    object.shown()
+    crate::internal::encode_pretty(object)
 }

@@ -25,8 +25,8 @@ pub(super) fn label(name: &str, prefix: bool) -> Vec<String> {
     masked(names::dns1123_label, name, prefix)
 }
 /// Names of RBAC's kinds.
-pub(super) fn path_segment(name: &str, prefix: bool) -> Vec<String> {
-    if prefix { names::path_segment_prefix(name) } else { names::path_segment(name) }
+pub(super) fn rbac(name: &str, _: bool) -> Vec<String> {
+    names::path_segment(name)
 }
 
 /// The metadata of a new object (`ValidateObjectMeta`).
@@ -113,6 +113,23 @@ pub(super) fn update(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
     if !new.finalizers.same(&old.finalizers) {
         standard_finalizers(&new.finalizers, at, errors);
     }
+}
+
+/// As [`update`], and then as [`create`] for kinds that are checked as if they were new.
+pub(super) fn update_as_new(new: &ObjectMeta, old: &ObjectMeta, namespaced: bool, rule: NameRule, errors: &mut Errors) {
+    update(new, old, errors);
+    if !unchanged(new, old) {
+        create(new, namespaced, rule, errors);
+    }
+}
+
+/// Whether all that [`create`] looks at is shared.
+pub(super) fn unchanged(new: &ObjectMeta, old: &ObjectMeta) -> bool {
+    new.labels.same(&old.labels)
+        && new.annotations.same(&old.annotations)
+        && new.owner_references.same(&old.owner_references)
+        && new.finalizers.same(&old.finalizers)
+        && new.managed_fields.same(&old.managed_fields)
 }
 
 /// A map of annotations (`ValidateAnnotations`).

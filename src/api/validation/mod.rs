@@ -7,11 +7,18 @@ mod addresses;
 mod apps;
 mod at;
 mod claims;
+mod coordination;
+mod core;
+mod discovery;
 mod internal;
 mod labels;
 mod metadata;
+mod networking;
+mod node;
 mod pod;
+mod rbac;
 mod resources;
+mod service;
 mod unified;
 
 #[cfg(test)]
@@ -45,12 +52,18 @@ pub fn update_status(new: &dyn Object, old: &dyn Object) -> ErrorList {
 /// What is wrong with a new state written through another subresource: `finalize`, `resize`, `ephemeralcontainers`,
 /// `approval`.
 pub fn update_subresource(subresource: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
-    use crate::core_v1::Pod;
+    use crate::core_v1::{Namespace, Pod};
     let mut errors = Errors::default();
-    match (subresource, new.downcast_ref::<Pod>(), old.downcast_ref::<Pod>()) {
-        ("resize", Some(new), Some(old)) => pod::resize(new, old, &mut errors),
-        ("ephemeralcontainers", Some(new), Some(old)) => pod::ephemeral_containers(new, old, &mut errors),
-        _ => other_update(new, old, &mut errors),
+    if let (Some(new), Some(old)) = (new.downcast_ref::<Pod>(), old.downcast_ref::<Pod>()) {
+        match subresource {
+            "resize" => pod::resize(new, old, &mut errors),
+            "ephemeralcontainers" => pod::ephemeral_containers(new, old, &mut errors),
+            _ => only_metadata(new, old, &mut errors),
+        }
+    } else if let (Some(new), Some(old)) = (new.downcast_ref::<Namespace>(), old.downcast_ref::<Namespace>()) {
+        core::finalize_namespace(new, old, &mut errors);
+    } else {
+        other_update(new, old, &mut errors);
     }
     errors.finish()
 }
@@ -83,11 +96,31 @@ macro_rules! kinds {
 }
 
 /// Kinds with rules of their own, those that are written most first.
-static KINDS: [Kind; 4] = kinds! {
-    crate::core_v1::Pod: pod::create, pod::update, pod::update_status;
-    crate::apps_v1::ReplicaSet: apps::create_replica_set, apps::update_replica_set, apps::update_replica_set_status;
-    crate::apps_v1::Deployment: apps::create_deployment, apps::update_deployment, apps::update_deployment_status;
-    crate::core_v1::PodTemplate: pod::create_template, pod::update_template, only_metadata;
+static KINDS: [Kind; 20] = {
+    use crate::{apps_v1, coordination_v1, core_v1, discovery_v1, networking_v1, rbac_v1};
+    kinds! {
+        core_v1::Pod: pod::create, pod::update, pod::update_status;
+        core_v1::Event: core::create_event, core::update_event, only_metadata;
+        coordination_v1::Lease: coordination::create, coordination::update, only_metadata;
+        core_v1::Node: node::create, node::update, node::update;
+        apps_v1::ReplicaSet: apps::create_replica_set, apps::update_replica_set, apps::update_replica_set_status;
+        apps_v1::Deployment: apps::create_deployment, apps::update_deployment, apps::update_deployment_status;
+        discovery_v1::EndpointSlice: discovery::create, discovery::update, only_metadata;
+        core_v1::Endpoints: core::create_endpoints, core::update_endpoints, only_metadata;
+        core_v1::Service: service::create, service::update, service::update_status;
+        core_v1::ConfigMap: core::create_config_map, core::update_config_map, only_metadata;
+        core_v1::Secret: core::create_secret, core::update_secret, only_metadata;
+        core_v1::ServiceAccount: core::create_service_account, core::update_service_account, only_metadata;
+        core_v1::Namespace: core::create_namespace, only_metadata, core::update_namespace_status;
+        core_v1::PodTemplate: pod::create_template, pod::update_template, only_metadata;
+        rbac_v1::Role: rbac::create_role, rbac::update_role, only_metadata;
+        rbac_v1::ClusterRole: rbac::create_cluster_role, rbac::update_cluster_role, only_metadata;
+        rbac_v1::RoleBinding: rbac::create_role_binding, rbac::update_role_binding, only_metadata;
+        rbac_v1::ClusterRoleBinding:
+            rbac::create_cluster_role_binding, rbac::update_cluster_role_binding, only_metadata;
+        networking_v1::IPAddress: networking::create_ip_address, networking::update_ip_address, only_metadata;
+        networking_v1::ServiceCIDR: networking::create_service_cidr, networking::update_service_cidr, only_metadata;
+    }
 };
 
 fn run(new: &dyn Object, old: &dyn Object, rule: fn(&Kind) -> Update) -> ErrorList {
@@ -120,8 +153,7 @@ fn other_update(new: &dyn Object, old: &dyn Object, errors: &mut Errors) {
 /// How objects of a kind may be called.
 fn name_rule(kind: &KindInfo) -> metadata::NameRule {
     match (kind.group, kind.kind) {
-        ("", "Namespace" | "Service") => metadata::label,
-        ("rbac.authorization.k8s.io", _) => metadata::path_segment,
+        ("apiregistration.k8s.io", _) | ("certificates.k8s.io", "ClusterTrustBundle") => metadata::rbac,
         _ => metadata::subdomain,
     }
 }
