@@ -241,10 +241,11 @@ impl Inner {
         }
         attempts.push_back(attempt);
     }
-    fn attempt(&self, pod: &PodInfo, outcome: Outcome) -> Attempt {
+    fn attempt(&self, pod: &Queued, outcome: Outcome) -> Attempt {
         Attempt {
-            pod: pod.key(),
-            uid: pod.pod.metadata.uid.clone(),
+            pod: pod.info.key(),
+            uid: pod.info.pod.metadata.uid.clone(),
+            number: pod.attempts,
             at: self.ctx.now().as_nanos(),
             nodes: outcome.nodes,
             pre_filter: outcome.pre_filter,
@@ -258,7 +259,7 @@ impl Inner {
 fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
     let key = pod.info.key();
     let (evaluated, feasible) = (outcome.evaluated, outcome.feasible);
-    inner.remember(inner.attempt(&pod.info, outcome));
+    inner.remember(inner.attempt(&pod, outcome));
     inner.cache.borrow_mut().assume(&pod.info, &node);
     inner.nominated.borrow_mut().remove(&key);
     inner.binding.set(inner.binding.get() + 1);
@@ -360,7 +361,7 @@ async fn no_fit(
         .obj("pod", &key.0, &key.1)
         .err(&message)
         .log(ctx, "schedule_one.go:1194");
-    let mut attempt = inner.attempt(&pod.info, outcome);
+    let mut attempt = inner.attempt(&pod, outcome);
     attempt.message = Some(message.as_str().into());
     inner.remember(attempt);
     fail(inner, pod, "Unschedulable", &message, nominated.as_deref()).await;

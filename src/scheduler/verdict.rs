@@ -90,6 +90,8 @@ pub struct Attempt {
     pub pod: crate::node_info::PodKey,
     /// The pod's UID.
     pub uid: Str,
+    /// Which of its tries, from 1.
+    pub number: u32,
     /// When, in nanoseconds of virtual time.
     pub at: u64,
     /// Nodes that were looked at, in the order of the cache.

@@ -3,6 +3,7 @@
 pub mod blueprint;
 pub mod cluster;
 pub mod faults;
+pub mod inspect;
 pub mod machine;
 pub mod programs;
 pub mod terminal;

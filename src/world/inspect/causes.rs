@@ -1,0 +1,116 @@
+//! The chain of causes: from the reader's command, by the writes that led to one another, to the thing.
+
+use super::look::Look;
+use apiserver::causes::Cause as Noted;
+use view::{Cause, CauseKind, ObjectRef};
+
+/// Links of a chain at most.
+const LONGEST: usize = 24;
+
+/// Who wrote, in a reader's words.
+pub fn writer(user: &str) -> String {
+    if let Some(account) = user.strip_prefix("system:serviceaccount:kube-system:") {
+        return account.replace("-controller", " controller");
+    }
+    if let Some(node) = user.strip_prefix("system:node:") {
+        return format!("kubelet {node}");
+    }
+    match user {
+        "system:kube-scheduler" => "scheduler".into(),
+        "system:kube-controller-manager" => "controller manager".into(),
+        "system:apiserver" => "kube-apiserver".into(),
+        "kubernetes-admin" => "kubectl".into(),
+        other => other.into(),
+    }
+}
+
+/// The object a write was about.
+fn object(noted: &Noted) -> ObjectRef {
+    ObjectRef { kind: noted.kind.kind.into(), namespace: noted.namespace.to_string(), name: noted.name.to_string() }
+}
+
+fn link(look: &Look<'_>, revision: u64, noted: &Noted) -> Cause {
+    let entries = look.server.audit.since(0);
+    let entry = entries.iter().rev().find(|e| e.revision.get() == revision);
+    let latency = entry.and_then(|e| e.latency()).map_or(0, |d| d.as_micros());
+    let verb = if noted.subresource == *"binding" { "bind" } else { noted.verb };
+    Cause {
+        at: noted.time.as_nanos(),
+        revision,
+        what: CauseKind::Write {
+            verb: verb.into(),
+            object: object(noted),
+            subresource: noted.subresource.to_string(),
+            by: writer(&noted.user),
+            wanted_actual: None,
+            reason: String::new(),
+            code: entry.map_or(200, |e| e.code.get()),
+            latency_micros: u32::try_from(latency).unwrap_or(u32::MAX),
+        },
+    }
+}
+
+/// The reader's input that a write came from.
+fn input(look: &Look<'_>, at: u64) -> Option<Cause> {
+    let (when, line) = look.inputs.iter().rev().find(|(when, _)| *when <= at)?;
+    let what = if line.starts_with("cluster ") {
+        CauseKind::Fault { line: line.clone() }
+    } else {
+        CauseKind::Command { line: line.clone() }
+    };
+    Some(Cause { at: *when, revision: 0, what })
+}
+
+/// The chain that led to `revision`, first cause first.
+pub fn chain(look: &Look<'_>, revision: u64) -> Vec<Cause> {
+    let mut chain = Vec::new();
+    let mut next = Some(revision);
+    while let Some(revision) = next.take() {
+        let Some(noted) = look.server.causes.of(revision) else { break };
+        chain.push(link(look, revision, &noted));
+        if chain.len() >= LONGEST {
+            break;
+        }
+        // The newest of the causes is the one that set the writer going.
+        let earlier = noted.causes.iter().copied().filter(|c| *c < revision);
+        next = earlier.clone().max();
+        let others = earlier.count().saturating_sub(1);
+        if others > 0 {
+            let more = u32::try_from(others).unwrap_or(u32::MAX);
+            chain.push(Cause { at: noted.time.as_nanos(), revision: 0, what: CauseKind::Also { more } });
+        }
+        if next.is_none() {
+            let own = noted.user == *"kubernetes-admin";
+            let first = if own { input(look, noted.time.as_nanos()) } else { None };
+            chain.extend(first.or_else(|| (!own).then(|| boot_or_time(look, &noted))));
+        }
+    }
+    chain.reverse();
+    chain
+}
+
+/// What set a write going that names no cause: the boot, the reader's last fault, or a timer.
+fn boot_or_time(look: &Look<'_>, noted: &Noted) -> Cause {
+    /// What happens in the first minute belongs to the boot.
+    const BOOT: u64 = 60_000_000_000;
+    let at = noted.time.as_nanos();
+    let fault = look.inputs.iter().rev().find(|(when, line)| *when <= at && line.starts_with("cluster "));
+    if let Some((when, line)) = fault {
+        return Cause { at: *when, revision: 0, what: CauseKind::Fault { line: line.clone() } };
+    }
+    if at < BOOT {
+        return Cause { at: 0, revision: 0, what: CauseKind::Boot };
+    }
+    let name = match noted.kind.kind {
+        "Lease" => "renewInterval",
+        "Node" => "nodeStatusUpdateFrequency",
+        _ => "resync",
+    };
+    Cause { at, revision: 0, what: CauseKind::Timer { name: name.into() } }
+}
+
+/// The newest write about an object, even one that is gone.
+pub fn last_write(look: &Look<'_>, about: &ObjectRef) -> Option<u64> {
+    let writes = look.server.causes.since(0);
+    writes.iter().rev().find(|(_, noted)| object(noted) == *about).map(|(revision, _)| *revision)
+}
