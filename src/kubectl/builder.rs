@@ -501,11 +501,6 @@ impl Builder {
     }
 
     async fn by_files(self, k: &Kubectl<'_>) -> Result<Visit, Error> {
-        if !self.resources.is_empty() {
-            return Err(Error::text(
-                "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
-            ));
-        }
         if !self.names.is_empty() {
             return Err(Error::text("name cannot be provided when a path is specified"));
         }
@@ -535,6 +530,11 @@ impl Builder {
             }
         }
         Error::aggregate(errors)?;
+        if !self.resources.is_empty() {
+            return Err(Error::text(
+                "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
+            ));
+        }
         let single_item = paths.len() == 1 && !stdin;
         let mapper = k.mapper();
         let mut items = Vec::new();

@@ -78,7 +78,7 @@ async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
     let output = f.str("output");
     if !["", "wide", "name"].contains(&output) {
         return Err(Error::text(format!(
-            "unable to match a printer suitable for the output format {}, allowed formats are: json,name,wide,yaml",
+            "unable to match a printer suitable for the output format {}, allowed formats are: json,kyaml,name,wide,yaml",
             quote(output)
         )));
     }

@@ -57,6 +57,42 @@ const FLAGS: &[Flag] = &[
     flag("wait", Type::Bool, "false", "If true, wait for resources to be gone before returning."),
 ];
 
+static VIEW_FLAGS: &[Flag] =
+    &[flag("output", Type::String, "yaml", "Output format. Must be one of (yaml, json)").short('o')];
+static VIEW: Command = Command {
+    name: "view-last-applied",
+    aliases: &[],
+    short: "View the latest last-applied-configuration annotations of a resource/object",
+    usage: "(TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
+    flags: &[VIEW_FLAGS, FILES, SELECTOR, ALL],
+    required: &[],
+    run: Some(|k| Box::pin(view_last_applied(k))),
+    children: &[],
+};
+
+async fn view_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
+    let b = Builder::new(k).labels(k.flags.str("selector")).arguments(k, true, k.args());
+    let (infos, failed) = b.run(k).await?.infos();
+    failed?;
+    let texts = infos
+        .iter()
+        .filter_map(|i| i.object.at("metadata/annotations").key(LAST_APPLIED).as_str())
+        .map(|text| Value::parse(text).map_err(Error::text))
+        .collect::<Result<Vec<_>, _>>()?;
+    for v in texts {
+        match k.flags.str("output") {
+            "json" => k.out(&v.to_json_indent("  ")),
+            "yaml" => k.out(&crate::print::object::yaml(&v)),
+            other => {
+                return Err(k.usage_error(&format!(
+                    "Unexpected -o output mode: {other}, the flag 'output' must be one of yaml|json"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The verb.
 pub static APPLY: Command = Command {
     name: "apply",
@@ -66,7 +102,7 @@ pub static APPLY: Command = Command {
     flags: &[FLAGS, PRINT, FILES, SELECTOR, ALL, DRY_RUN, VALIDATE, FIELD_MANAGER, RECORD],
     required: &[],
     run: Some(|k| Box::pin(apply(k))),
-    children: &[],
+    children: &[&VIEW],
 };
 
 /// The annotation that holds what was applied last.

@@ -57,7 +57,7 @@ pub fn cascading(flags: &Parsed) -> Result<&'static str, Error> {
         "orphan" | "false" => Ok("Orphan"),
         "foreground" => Ok("Foreground"),
         other => Err(Error::text(format!(
-            "Invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\"."
+            "invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""
         ))),
     }
 }

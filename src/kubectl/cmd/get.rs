@@ -171,10 +171,17 @@ impl Get<'_, '_> {
         };
         let kinds = infos.first().is_some_and(|f| infos.iter().any(|i| i.mapping != f.mapping));
         if !self.sort_by.is_empty() {
+            let many = infos.len() > 1;
             let field = crate::jsonpath::relaxed(&self.sort_by).unwrap_or_else(|_| self.sort_by.clone());
             for info in &mut infos {
-                if let Some(t) = &mut info.table {
-                    sort_table(t, &field)?;
+                // A single Table that can't be sorted is not printed at all, and nobody says why.
+                if let Some(t) = &mut info.table
+                    && let Err(e) = sort_table(t, &field)
+                {
+                    if many {
+                        return Err(e);
+                    }
+                    info.table = Some(Table::default());
                 }
             }
         }

@@ -19,6 +19,7 @@ mod events;
 mod exec;
 mod expose;
 mod get;
+mod help;
 mod label;
 mod logs;
 mod patch;
@@ -33,7 +34,7 @@ mod taint;
 mod version;
 mod wait;
 
-use crate::error::Error;
+use crate::error::{Error, NO_PREFIX};
 use crate::flags::{Flag, Parsed, Type, flag, parse};
 use crate::io::Io;
 use crate::print::human::quote;
@@ -101,29 +102,50 @@ pub const GLOBAL: &[Flag] = &[
         "insecure-skip-tls-verify",
         Type::Bool,
         "false",
-        "If true, the server's certificate will not be checked for validity.",
+        "If true, the server's certificate will not be checked for validity. This will make your HTTPS connections insecure",
     ),
     flag("kubeconfig", Type::String, "", "Path to the kubeconfig file to use for CLI requests."),
-    flag("kuberc", Type::String, "", "Path to the kuberc file to use for preferences."),
+    flag(
+        "kuberc",
+        Type::String,
+        "",
+        "Path to the kuberc file to use for preferences. This can be disabled by exporting KUBECTL_KUBERC=false feature gate or turning off the feature KUBERC=off.",
+    ),
     flag("log-flush-frequency", Type::Duration, "5s", "Maximum number of seconds between log flushes"),
     flag("match-server-version", Type::Bool, "false", "Require server version to match client version"),
     flag("namespace", Type::String, "", "If present, the namespace scope for this CLI request").short('n'),
     flag("password", Type::String, "", "Password for basic authentication to the API server"),
-    flag("profile", Type::String, "none", "Name of profile to capture."),
+    flag(
+        "profile",
+        Type::String,
+        "none",
+        "Name of profile to capture. One of (none|cpu|heap|goroutine|threadcreate|block|mutex|trace)",
+    ),
     flag("profile-output", Type::String, "profile.pprof", "Name of the file to write the profile to"),
+    flag("proxy-url", Type::String, "", "Proxy URL to use for requests to the API server"),
     flag(
         "request-timeout",
         Type::String,
         "0",
-        "The length of time to wait before giving up on a single server request.",
+        "The length of time to wait before giving up on a single server request. Non-zero values should contain a corresponding time unit (e.g. 1s, 2m, 3h). A value of zero means don't timeout requests.",
     ),
     flag("server", Type::String, "", "The address and port of the Kubernetes API server").short('s'),
-    flag("tls-server-name", Type::String, "", "Server name to use for server certificate validation."),
+    flag(
+        "tls-server-name",
+        Type::String,
+        "",
+        "Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used",
+    ),
     flag("token", Type::String, "", "Bearer token for authentication to the API server"),
     flag("user", Type::String, "", "The name of the kubeconfig user to use"),
     flag("username", Type::String, "", "Username for basic authentication to the API server"),
-    flag("v", Type::String, "0", "number for the log level verbosity").short('v'),
-    flag("vmodule", Type::String, "", "comma-separated list of pattern=N settings for file-filtered logging"),
+    flag("v", Type::Int, "0", "number for the log level verbosity").short('v'),
+    flag(
+        "vmodule",
+        Type::String,
+        "",
+        "comma-separated list of pattern=N settings for file-filtered logging (only works for the default text log format)",
+    ),
     flag(
         "warnings-as-errors",
         Type::Bool,
@@ -221,10 +243,12 @@ pub static ROOT: Command = Command {
         &set::SET,
         &api::EXPLAIN,
         &get::GET,
+        &const { help::absent("edit", "Edit a resource on the server") },
         &delete::DELETE,
         &rollout::ROLLOUT,
         &scale::SCALE,
         &autoscale::AUTOSCALE,
+        &const { help::absent("certificate", "Modify certificate resources") },
         &cluster_info::CLUSTER_INFO,
         &cluster_info::TOP,
         &cordon::CORDON,
@@ -233,32 +257,69 @@ pub static ROOT: Command = Command {
         &taint::TAINT,
         &describe::DESCRIBE,
         &logs::LOGS,
+        &const { help::absent("attach", "Attach to a running container") },
         &exec::EXEC,
+        &const { help::absent("port-forward", "Forward one or more local ports to a pod") },
+        &const { help::absent("proxy", "Run a proxy to the Kubernetes API server") },
+        &const { help::absent("cp", "Copy files and directories to and from containers") },
         &auth::AUTH,
+        &const { help::absent("debug", "Create debugging sessions for troubleshooting workloads and nodes") },
         &events::EVENTS,
         &diff::DIFF,
         &apply::APPLY,
         &patch::PATCH,
         &replace::REPLACE,
         &wait::WAIT,
+        &const { help::absent("kustomize", "Build a kustomization target from a directory or URL") },
         &label::LABEL,
         &annotate::ANNOTATE,
-        &config::CONFIG,
-        &version::VERSION,
-        &api::API_VERSIONS,
+        &const {
+            help::absent(
+                "completion",
+                "Output shell completion code for the specified shell (bash, zsh, fish, or powershell)",
+            )
+        },
         &api::API_RESOURCES,
+        &api::API_VERSIONS,
+        &config::CONFIG,
+        &const { help::absent("kuberc", "Manage kuberc configuration files") },
+        &PLUGIN,
+        &version::VERSION,
+        &OPTIONS,
     ],
 };
+
+static OPTIONS: Command = help::absent("options", "Print the list of flags inherited by all commands");
+static PLUGIN: Command = Command {
+    children: &[&const { help::absent("list", "List all visible plugin executables on a user's PATH") }],
+    ..help::absent("plugin", "Provides utilities for interacting with plugins")
+};
+
+/// Words that mean a command of another name.
+const SUGGEST_FOR: &[(&str, &[&str])] =
+    &[("get", &["list", "ls"]), ("delete", &["rm", "remove"]), ("describe", &["inspect"]), ("top", &["stats"])];
 
 /// Finds the verb of a command line and runs it.
 pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn Io) -> Result<(), Error> {
     let (command, path, rest) = find(argv)?;
+    if path == "kubectl options" {
+        io.stdout(help::options().as_bytes());
+        return Ok(());
+    }
+    if let Some(message) = help::refusal(&path) {
+        return Err(Error::text(message));
+    }
     let mut sets: Vec<&[Flag]> = command.flags.to_vec();
     sets.push(GLOBAL);
     let parsed = parse(&sets, &rest).map_err(|e| Error::text(format!("{e}\nSee '{path} --help' for usage.")))?;
     if parsed.help || (command.run.is_none() && parsed.args.is_empty()) {
-        io.stdout(help(command, &path).as_bytes());
-        return Ok(());
+        let text = help::help(command, &path);
+        if parsed.help || std::ptr::eq(command, &ROOT) {
+            io.stdout(text.as_bytes());
+            return Ok(());
+        }
+        io.stderr(text.as_bytes());
+        return Err(Error::silent());
     }
     let Some(run) = command.run else {
         return Err(Error::text(format!(
@@ -269,6 +330,21 @@ pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn
     let missing: Vec<String> = command.required.iter().filter(|r| !parsed.changed(r)).map(|r| quote(r)).collect();
     if !missing.is_empty() {
         return Err(Error::text(format!("required flag(s) {} not set", missing.join(", "))));
+    }
+    let extra = !parsed.list("as-group").is_empty()
+        || !parsed.str("as-uid").is_empty()
+        || !parsed.list("as-user-extra").is_empty();
+    if parsed.str("as").is_empty() && extra {
+        return Err(Error::text(format!(
+            "requesting uid, groups or user-extra for {} without impersonating a user",
+            config.user
+        )));
+    }
+    if !parsed.str("kustomize").is_empty() && parsed.list("filename").is_empty() {
+        return Err(Error::text(format!(
+            "{NO_PREFIX}unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '{}'",
+            parsed.str("kustomize")
+        )));
     }
     let k = Kubectl::new(ctx, io, config, parsed, path);
     run(&k).await
@@ -338,13 +414,9 @@ fn first_word(command: &Command, words: &[String]) -> Option<usize> {
 
 fn suggestions(word: &str) -> Vec<&'static str> {
     let lower = word.to_lowercase();
-    let mut out: Vec<&'static str> =
-        ROOT.children.iter().map(|c| c.name).filter(|n| distance(&lower, n) <= 2 || n.starts_with(&lower)).collect();
-    if matches!(word, "list" | "ls") && !out.contains(&"get") {
-        out.push("get");
-    }
-    out.sort_unstable();
-    out
+    let meant = |n: &str| SUGGEST_FOR.iter().any(|(name, words)| *name == n && words.contains(&lower.as_str()));
+    let near = |n: &&str| *n != "options" && (distance(&lower, n) <= 2 || n.starts_with(&lower) || meant(n));
+    ROOT.children.iter().map(|c| c.name).filter(near).collect()
 }
 
 /// Levenshtein distance.
@@ -369,47 +441,6 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row.last().copied().unwrap_or(0)
-}
-
-fn help(command: &Command, path: &str) -> String {
-    let mut out = format!("{}.\n", command.short);
-    if !command.children.is_empty() {
-        out.push_str("\nAvailable Commands:\n");
-        let width = command.children.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        for c in command.children {
-            out.push_str(&format!("  {:width$}   {}\n", c.name, c.short));
-        }
-    }
-    if !command.flags.is_empty() {
-        out.push_str("\nOptions:\n");
-        let mut flags: Vec<&Flag> = command.flags.iter().flat_map(|s| s.iter()).collect();
-        flags.sort_by_key(|f| f.name);
-        for f in flags {
-            let short = f.short.map_or("    ".to_string(), |c| format!("-{c}, "));
-            let default = match f.kind {
-                Type::String => format!("'{}'", f.default),
-                Type::StringArray | Type::StringSlice => format!("[{}]", f.default),
-                _ => f.default.to_string(),
-            };
-            out.push_str(&format!("    {short}--{}={default}:\n\t{}\n\n", f.name, f.usage));
-        }
-        if out.ends_with("\n\n") {
-            out.pop();
-        }
-    }
-    let usage =
-        if command.usage.is_empty() { "[flags] [options]".to_string() } else { format!("{} [options]", command.usage) };
-    out.push_str(&format!("\nUsage:\n  {path} {usage}\n"));
-    if command.children.is_empty() {
-        out.push_str(
-            "\nUse \"kubectl options\" for a list of global command-line options (applies to all commands).\n",
-        );
-    } else {
-        out.push_str(&format!(
-            "\nUse \"{path} <command> --help\" for more information about a given command.\nUse \"kubectl options\" for a list of global command-line options (applies to all commands).\n"
-        ));
-    }
-    out
 }
 
 /// What `--dry-run` asks for.

@@ -8,7 +8,6 @@ use crate::print::human::quote;
 use crate::print::object::{for_write, omit_managed_fields};
 use crate::server::Write;
 use crate::session::Kubectl;
-use crate::value::Value;
 use ::api::rest::PatchType;
 
 const FLAGS: &[Flag] = &[
@@ -63,12 +62,14 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
             k.io.read_file(file).map_err(|e| Error::text(format!("unable to read patch file: open {file}: {e}")))?;
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    let body = match Value::parse(source.trim()) {
-        Ok(v) => v,
-        Err(_) => crate::manifest::yaml(&source)
-            .map_err(|e| Error::text(format!("unable to parse {}: {e}", quote(&source))))?,
+    // What begins like a JSON object is sent as it is (`yaml.ToJSON`).
+    let body = if source.trim_start().starts_with('{') {
+        source
+    } else {
+        crate::manifest::yaml(&source)
+            .map_err(|e| Error::text(format!("unable to parse {}: {e}", quote(&source))))?
+            .to_json()
     };
-    let body = body.to_json();
     let mut b = Builder::new(k).arguments(k, false, k.args());
     b.subresource = f.str("subresource").to_string();
     let visit = b.run(k).await?;

@@ -51,8 +51,8 @@ async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
     if force && dry_run != DryRun::None {
         return Err(Error::text("--dry-run can not be used when --force is set"));
     }
-    if f.list("filename").is_empty() {
-        return Err(k.usage_error("must specify --filename to replace"));
+    if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
+        return Err(Error::text("must specify one of -f and -k"));
     }
     let mut b = Builder::new(k);
     b.validate = validation != ::api::rest::FieldValidation::Ignore;

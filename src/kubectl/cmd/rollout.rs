@@ -121,7 +121,7 @@ async fn follow(k: &Kubectl<'_>, info: &Info, revision: i64) -> Result<(), Error
         other => {
             return Err(Error::text(format!(
                 "no status viewer has been implemented for {}",
-                quote(&crate::mapping::qualified(other, &info.mapping.group))
+                crate::mapping::qualified(other, &info.mapping.group)
             )));
         }
     };

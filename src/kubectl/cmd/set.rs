@@ -143,6 +143,7 @@ async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
             _ => return Err(Error::text(format!("invalid image format: {p}"))),
         }
     }
+    let infos = find(k, &resources).await?;
     let mut errors = Vec::new();
     if f.bool("all") && !f.str("selector").is_empty() {
         errors.push(Error::text("cannot set --all and --selector at the same time"));
@@ -158,7 +159,6 @@ async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
         ));
     }
     Error::aggregate(errors)?;
-    let infos = find(k, &resources).await?;
     update(k, infos, "image updated", "failed to patch image update to pod template: ", &mut |spec, errors| {
         for (name, image) in &images {
             let mut found = false;

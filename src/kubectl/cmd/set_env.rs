@@ -165,9 +165,6 @@ async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
         }
         return Ok(());
     }
-    if set.is_empty() && args.is_empty() {
-        return Err(Error::text("at least one environment variable must be provided"));
-    }
     let overwrite = f.bool("overwrite");
     update(k, infos, "env updated", "failed to patch env update to pod template: ", &mut |spec, errors| {
         for list in ["containers", "initContainers"] {
