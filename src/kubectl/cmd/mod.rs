@@ -513,7 +513,7 @@ mod tests {
         assert_eq!(found("frobnicate"), Err("error: unknown command \"frobnicate\" for \"kubectl\"".into()));
         assert_eq!(
             found("gett pods"),
-            Err("error: unknown command \"gett\" for \"kubectl\"\n\nDid you mean this?\n\tget\n\tset\n".into())
+            Err("error: unknown command \"gett\" for \"kubectl\"\n\nDid you mean this?\n\tset\n\tget\n".into())
         );
     }
 }
