@@ -1,5 +1,6 @@
 //! The program `tabernetes`: plays transcripts against a simulated cluster and measures it.
 
+pub mod bench;
 pub mod disk_files;
 pub mod frames;
 pub mod player;

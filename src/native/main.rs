@@ -15,6 +15,10 @@ Usage:
       Plays transcripts, each on a fresh cluster, and prints them with the answers,
       or writes each into DIR under its own name.
 
+  tabernetes bench [--large]
+      Measures starts, idle clusters, rollouts and writes; with --large 10,000 pods on
+      1,000 nodes too.
+
   tabernetes --version
 ";
 
@@ -37,6 +41,16 @@ fn command() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = lexopt::Parser::from_env();
     match arguments.next()? {
         Some(Value(word)) if word == "run" => run(&mut arguments),
+        Some(Value(word)) if word == "bench" => {
+            let mut large = false;
+            while let Some(argument) = arguments.next()? {
+                match argument {
+                    Long("large") => large = true,
+                    other => return Err(other.unexpected().into()),
+                }
+            }
+            Ok(native::bench::bench(large)?)
+        }
         Some(Long("version")) => {
             println!("tabernetes {}", env!("CARGO_PKG_VERSION"));
             Ok(())
