@@ -174,7 +174,10 @@ impl Quantity {
                     Format::BinarySI => value & 7 != 0,
                     _ => scale % 3 == 0 && !shifted.ends_with("000") && !shifted.starts_with('0'),
                 };
-                if keep && q.canonical() != s {
+                // Kept spellings are canonical but for signs, zeroes in front, points and exponents.
+                let digits = s.strip_prefix('-').unwrap_or(s);
+                let suspect = format == Format::DecimalExponent || s.contains(['+', '.']) || digits.starts_with('0');
+                if keep && suspect && q.canonical() != s {
                     q.odd = Some(Rc::new(Odd::Spelled(s.into())));
                 }
                 return Ok(q);
@@ -341,6 +344,33 @@ impl Quantity {
         number + &suffix
     }
 
+    /// The canonical spelling of an amount that fits an i64, without allocation.
+    fn write_small(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.value == 0 {
+            return f.write_str("0");
+        }
+        if self.format == Format::BinarySI && self.scale == 0 && self.value >= 1024 {
+            let (mut v, mut times) = (self.value, 0usize);
+            while v % 1024 == 0 {
+                v /= 1024;
+                times += 1;
+            }
+            let suffix = times.checked_sub(1).and_then(|i| BINARY_SUFFIXES.get(i)).copied().unwrap_or("");
+            return write!(f, "{v}{suffix}");
+        }
+        let (mut v, mut e) = (self.value, i64::from(self.scale));
+        while v % 1000 == 0 {
+            v /= 1000;
+            e += 3;
+        }
+        // Up to two zeroes more are taken off and put back by the canonical form.
+        if e % 3 != 0 || self.format != Format::DecimalSI {
+            return f.write_str(&self.canonical());
+        }
+        let suffix = DECIMAL_SUFFIXES.iter().find(|(_, x)| i64::from(*x) == e).map_or("", |s| s.0);
+        write!(f, "{v}{suffix}")
+    }
+
     /// Digits and a power of ten that is a multiple of three.
     fn canonical_decimal(&self) -> (String, i64) {
         let (mut digits, mut exponent, negative) = match self.decimal() {
@@ -415,6 +445,7 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.odd.as_deref() {
             Some(Odd::Spelled(s)) => f.pad(s),
+            None if f.width().is_none() => self.write_small(f),
             _ => f.pad(&self.canonical()),
         }
     }

@@ -66,6 +66,7 @@ impl fmt::Display for Time {
     /// RFC 3339 as in JSON; `<nil>` when nil.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unix() {
+            Some(t) if f.width().is_none() && (0..253_402_300_800).contains(&t) => f.write_str(ascii(&digits(t))),
             Some(t) => f.pad(&rfc3339(t, None)),
             None => f.pad("<nil>"),
         }
@@ -110,6 +111,26 @@ pub fn days(year: i64, month: i64, day: i64) -> i64 {
     let yoe = y.rem_euclid(400);
     let doy = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
     era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
+}
+
+fn ascii(b: &[u8]) -> &str {
+    std::str::from_utf8(b).unwrap_or("")
+}
+/// RFC 3339 of a time between 1970 and 9999, without allocation.
+fn digits(unix: i64) -> [u8; 20] {
+    let mut out = *b"0000-00-00T00:00:00Z";
+    let mut put = |at: usize, n: usize, mut v: i64| {
+        for i in (at..at + n).rev() {
+            out[i] = b'0' + (v % 10) as u8;
+            v /= 10;
+        }
+    };
+    let (y, m, d) = civil(unix.div_euclid(86_400));
+    let s = unix.rem_euclid(86_400);
+    for (at, n, v) in [(0, 4, y), (5, 2, m), (8, 2, d), (11, 2, s / 3600), (14, 2, s / 60 % 60), (17, 2, s % 60)] {
+        put(at, n, v);
+    }
+    out
 }
 
 /// `2026-01-02T15:04:05Z`, with microseconds `2026-01-02T15:04:05.000006Z`.

@@ -415,34 +415,23 @@ impl Analysis {
 
 /// go-yaml's order of keys: letters by code point, behind everything else; runs of digits by number.
 fn natural(a: &str, b: &str) -> Ordering {
-    let (x, y): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    for (i, (&p, &q)) in x.iter().zip(&y).enumerate() {
-        if p == q {
-            continue;
-        }
-        match (p.is_alphabetic(), q.is_alphabetic()) {
-            (true, true) => return p.cmp(&q),
-            (true, false) => return Ordering::Greater,
-            (false, true) => return Ordering::Less,
-            _ => {}
-        }
-        let mut carry = 0i64;
-        if p == '0' || q == '0' {
-            let before = x.get(..i).unwrap_or(&[]).iter().rev().take_while(|c| c.is_ascii_digit());
-            if before.into_iter().any(|c| *c != '0') {
-                carry = 1;
-            }
-        }
-        let run = |v: &[char]| {
-            let mut n = carry;
-            let mut len = i;
-            for d in v.get(i..).unwrap_or(&[]).iter().map_while(|c| c.to_digit(10)) {
-                n = n.wrapping_mul(10).wrapping_add(i64::from(d));
-                len += 1;
-            }
-            (n, len)
-        };
-        return run(&x).cmp(&run(&y)).then(p.cmp(&q));
+    let differ = a.char_indices().zip(b.chars()).find(|((_, p), q)| p != q);
+    let Some(((at, p), q)) = differ else { return a.len().cmp(&b.len()) };
+    match (p.is_alphabetic(), q.is_alphabetic()) {
+        (true, true) => return p.cmp(&q),
+        (true, false) => return Ordering::Greater,
+        (false, true) => return Ordering::Less,
+        _ => {}
     }
-    x.len().cmp(&y.len())
+    // What comes before is the same in both.
+    let before = a.get(..at).unwrap_or("").chars().rev().take_while(char::is_ascii_digit);
+    let carry = i64::from((p == '0' || q == '0') && before.into_iter().any(|c| c != '0'));
+    let run = |s: &str| {
+        s.get(at..)
+            .unwrap_or("")
+            .chars()
+            .map_while(|c| c.to_digit(10))
+            .fold((carry, 0), |(n, len), d| (n.wrapping_mul(10).wrapping_add(i64::from(d)), len + 1))
+    };
+    run(a).cmp(&run(b)).then(p.cmp(&q))
 }
