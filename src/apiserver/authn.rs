@@ -8,8 +8,12 @@ use api::{Status, Str};
 
 use crate::Inner;
 use crate::authz::{Attributes, Decision, authorize, refusal};
+use crate::sha256::sha256;
 use crate::token::{self, ISSUER};
 use crate::user::{ANONYMOUS, AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED, User};
+
+/// Names the credential itself among what is known of a user.
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// Who shows this credential. The error is 401.
 pub fn authenticate(server: &Inner, credential: &Credential) -> Result<Rc<User>, Status> {
@@ -19,18 +23,42 @@ pub fn authenticate(server: &Inner, credential: &Credential) -> Result<Rc<User>,
             groups: vec![UNAUTHENTICATED.into()],
             ..User::default()
         })),
-        Credential::Certificate { user, groups } => {
-            let mut groups = groups.clone();
-            if !groups.iter().any(|group| &**group == AUTHENTICATED) {
-                groups.push(AUTHENTICATED.into());
-            }
-            Ok(Rc::new(User { name: user.clone(), groups, ..User::default() }))
-        }
+        Credential::Certificate { user, groups } => Ok(of_certificate(server, user, groups)),
         Credential::Token(token) => match of_token(server, token, &[]) {
             Some((user, _)) => Ok(Rc::new(user)),
             None => Err(Status::unauthorized("Unauthorized")),
         },
     }
+}
+
+/// How many certificates' users are remembered.
+const CERTIFICATES: usize = 4096;
+
+/// The user of a client certificate: worked out once.
+fn of_certificate(server: &Inner, name: &Str, groups: &[Str]) -> Rc<User> {
+    let mut known = server.certificates.borrow_mut();
+    // A connection's requests all show the same; names with other groups are rare.
+    if let Some(user) = known.get(name)
+        && user.groups.starts_with(groups)
+        && user.groups.len() <= groups.len() + 1
+    {
+        return user.clone();
+    }
+    let mut text = name.to_string();
+    groups.iter().for_each(|group| text.push_str(group));
+    // The digest of the certificate, which here is its names.
+    let digest: String = sha256(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut groups = groups.to_vec();
+    if !groups.iter().any(|group| &**group == AUTHENTICATED) {
+        groups.push(AUTHENTICATED.into());
+    }
+    let extra = vec![(CREDENTIAL_ID.into(), vec![Str::from(format!("X509SHA256={digest}"))])];
+    let user = Rc::new(User { name: name.clone(), groups, extra, ..User::default() });
+    if known.len() >= CERTIFICATES {
+        known.clear();
+    }
+    known.insert(name.clone(), user.clone());
+    user
 }
 
 /// The user of a service account's token for one of these audiences (the server's own if none are named), and the
@@ -53,7 +81,7 @@ pub fn of_token(server: &Inner, text: &str, audiences: &[Str]) -> Option<(User, 
     if account.metadata.uid != claims.uid {
         return None;
     }
-    let mut extra = vec![(Str::from("authentication.kubernetes.io/credential-id"), vec![Str::from(format!("JTI={}", claims.id))])];
+    let mut extra = vec![(Str::from(CREDENTIAL_ID), vec![Str::from(format!("JTI={}", claims.id))])];
     if &*claims.bound.kind == "Pod" {
         let pod = server.cache.resource(server.pods).get(&format!("{}/{}", claims.namespace, claims.bound.name))?;
         let pod = pod.body.downcast_ref::<Pod>()?;

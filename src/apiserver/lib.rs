@@ -60,6 +60,7 @@ pub struct Inner {
     pub audit: audit::Audit,
     /// Why each revision was written, for observers.
     pub causes: causes::Causes,
+    pub(crate) certificates: RefCell<BTreeMap<Str, Rc<user::User>>>,
     pub(crate) rbac: RefCell<authz::rbac::Rbac>,
     /// roles, rolebindings, clusterroles, clusterrolebindings.
     pub(crate) rbac_resources: [usize; 4],
@@ -108,6 +109,7 @@ impl Inner {
             draw: RefCell::new(ctx.rng("draw")),
             uids: RefCell::new(ctx.rng("uid")),
             names: RefCell::new(ctx.rng("generateName")),
+            certificates: RefCell::default(),
             rbac: RefCell::default(),
             writers: registry::Writers::default(),
             alloc: RefCell::default(),

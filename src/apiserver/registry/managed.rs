@@ -195,8 +195,9 @@ impl Call {
         // What changes nothing else doesn't change the times.
         let kept = old.metadata().map(|metadata| metadata.managed_fields.clone()).unwrap_or_default();
         if let Some(metadata) = new.metadata_mut() {
-            let asked = std::mem::replace(&mut metadata.managed_fields, kept);
-            if new.equal(old) {
+            // A request that writes the managed fields themselves means them.
+            let asked = std::mem::replace(&mut metadata.managed_fields, kept.clone());
+            if (asked == kept || asked.is_nil()) && new.equal(old) {
                 return;
             }
             if let Some(metadata) = new.metadata_mut() {
