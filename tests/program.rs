@@ -10,20 +10,23 @@ pub fn build() -> Result<PathBuf, String> {
     if let Some(path) = std::env::var_os("TABERNETES_BIN") {
         return Ok(path.into());
     }
+    // A test runs from target/PROFILE/deps.
+    let test = std::env::current_exe().map_err(|error| error.to_string())?;
+    let folder = test.parent().and_then(Path::parent).ok_or("the test stands in no target folder")?;
+    let profile = match folder.file_name().map(|name| name.to_string_lossy()) {
+        Some(name) if name != "debug" => name.into_owned(),
+        _ => "dev".to_string(),
+    };
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--package", "tabernetes-native", "--bin", "tabernetes"]);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    let status = command.current_dir(crate::root()).status().map_err(|error| format!("cargo: {error}"))?;
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "tabernetes-native", "--bin", "tabernetes", "--profile", &profile])
+        .current_dir(crate::root())
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
     if !status.success() {
         return Err(format!("cargo build of tabernetes: {status}"));
     }
-    // A test runs from target/PROFILE/deps.
-    let test = std::env::current_exe().map_err(|error| error.to_string())?;
-    let profile = test.parent().and_then(Path::parent).ok_or("the test stands in no target folder")?;
-    Ok(profile.join("tabernetes"))
+    Ok(folder.join("tabernetes"))
 }
 
 /// Runs a command to its end, at most so long by the wall clock, and gives what it printed.
