@@ -27,6 +27,19 @@ fn number(field: &mut Option<i32>, value: i32) {
 }
 
 fn deployment(deployment: &mut Deployment) {
+    let spec = &deployment.spec;
+    let rolling = |r: &RollingUpdateDeployment| r.max_unavailable.is_some() && r.max_surge.is_some();
+    if spec.replicas.is_some()
+        && spec.revision_history_limit.is_some()
+        && spec.progress_deadline_seconds.is_some()
+        && match &*spec.strategy.type_ {
+            "RollingUpdate" => spec.strategy.rolling_update.get().is_some_and(rolling),
+            kind => !kind.is_empty(),
+        }
+        && super::core::is_complete(&spec.template.spec)
+    {
+        return;
+    }
     let spec = deployment.spec.make();
     number(&mut spec.replicas, 1);
     text(&mut spec.strategy.type_, "RollingUpdate");
@@ -45,6 +58,9 @@ fn deployment(deployment: &mut Deployment) {
 }
 
 fn replica_set(set: &mut ReplicaSet) {
+    if set.spec.replicas.is_some() && super::core::is_complete(&set.spec.template.spec) {
+        return;
+    }
     let spec = set.spec.make();
     number(&mut spec.replicas, 1);
     pod_template(spec.template.make());

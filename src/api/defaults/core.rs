@@ -27,6 +27,8 @@ pub(super) fn apply(object: &mut dyn Object) -> bool {
             claim.status.make().phase = "Pending".into();
         }
         claim_spec(claim.spec.make());
+    } else if let Some(range) = object.downcast_mut::<LimitRange>() {
+        range.spec.make().limits.make().iter_mut().for_each(limit_range_item);
     } else {
         return object.downcast_ref::<ConfigMap>().is_some();
     }
@@ -45,6 +47,15 @@ fn namespace(namespace: &mut Namespace) {
 }
 
 fn node(node: &mut Node) {
+    // `podCIDR` is the old name of the first of `podCIDRs`; conversion keeps both.
+    if let Some(first) = node.spec.pod_cidrs.first().filter(|first| **first != node.spec.pod_cidr).cloned() {
+        if node.spec.pod_cidr.is_empty() {
+            node.spec.make().pod_cidr = first;
+        }
+    } else if node.spec.pod_cidrs.is_empty() && !node.spec.pod_cidr.is_empty() {
+        let only = node.spec.pod_cidr.clone();
+        node.spec.make().pod_cidrs = List::from([only]);
+    }
     if node.status.allocatable.is_empty() && !node.status.capacity.is_empty() {
         let capacity = node.status.capacity.clone();
         node.status.make().allocatable = capacity;
@@ -79,6 +90,23 @@ fn persistent_volume(volume: &mut PersistentVolume) {
     }
 }
 
+/// What containers get where they ask for nothing follows from what they may have (`SetDefaults_LimitRangeItem`).
+fn limit_range_item(item: &mut LimitRangeItem) {
+    if item.type_ != "Container" {
+        return;
+    }
+    let fill = |to: &mut Map<Quantity>, from: &Map<Quantity>| {
+        for (name, amount) in from {
+            if !to.contains_key(name) {
+                to.insert(name.clone(), amount.clone());
+            }
+        }
+    };
+    fill(&mut item.default, &item.max);
+    fill(&mut item.default_request, &item.default);
+    fill(&mut item.default_request, &item.min);
+}
+
 pub(super) fn claim_spec(spec: &mut PersistentVolumeClaimSpec) {
     super::optional_text(&mut spec.volume_mode, "Filesystem");
 }
@@ -89,16 +117,17 @@ pub(super) fn pod_template(template: &mut PodTemplateSpec) {
 }
 
 /// Whether nothing is left to fill in, so that the spec may stay shared.
-fn is_complete(spec: &PodSpec) -> bool {
+pub(super) fn is_complete(spec: &PodSpec) -> bool {
     let container = |c: &Container| {
         !c.termination_message_path.is_empty()
+            && !c.termination_message_policy.is_empty()
             && !c.image_pull_policy.is_empty()
             && c.ports.iter().all(|p| !p.protocol.is_empty())
-            && c.liveness_probe.is_none()
-            && c.readiness_probe.is_none()
-            && c.startup_probe.is_none()
-            && c.lifecycle.is_none()
-            && c.env.iter().all(|e| e.value_from.is_none())
+            && [&c.liveness_probe, &c.readiness_probe, &c.startup_probe].into_iter().all(probe_is_complete)
+            && c.lifecycle.get().is_none_or(|l| {
+                [&l.post_start, &l.pre_stop].into_iter().all(|h| http_is_complete(h.get().map(|h| &h.http_get)))
+            })
+            && c.env.iter().all(env_is_complete)
             && c.resources.limits.iter().all(|(name, _)| c.resources.requests.contains_key(name))
     };
     !spec.dns_policy.is_empty()
@@ -106,11 +135,55 @@ fn is_complete(spec: &PodSpec) -> bool {
         && !spec.scheduler_name.is_empty()
         && spec.termination_grace_period_seconds.is_some()
         && spec.security_context.is_some()
+        && spec.service_account == spec.service_account_name
         && !spec.host_network
+        && spec.resources.is_none()
+        && spec.overhead.is_empty()
         && spec.containers.iter().all(container)
         && spec.init_containers.iter().all(container)
         && spec.ephemeral_containers.is_empty()
-        && spec.volumes.iter().all(|v| v.projected.get().is_some_and(|p| p.default_mode.is_some()))
+        && spec.volumes.iter().all(volume_is_complete)
+        && spec.topology_spread_constraints.iter().all(|c| !c.when_unsatisfiable.is_empty())
+}
+
+fn http_is_complete(action: Option<&Ptr<HTTPGetAction>>) -> bool {
+    action.and_then(Ptr::get).is_none_or(|a| !a.path.is_empty() && !a.scheme.is_empty())
+}
+
+fn probe_is_complete(probe: &Ptr<Probe>) -> bool {
+    probe.get().is_none_or(|p| {
+        p.timeout_seconds != 0
+            && p.period_seconds != 0
+            && p.success_threshold != 0
+            && p.failure_threshold != 0
+            && http_is_complete(Some(&p.http_get))
+            && p.grpc.get().is_none_or(|g| g.service.is_some())
+    })
+}
+
+fn env_is_complete(variable: &EnvVar) -> bool {
+    variable.value_from.get().and_then(|f| f.field_ref.get()).is_none_or(|f| !f.api_version.is_empty())
+}
+
+fn volume_is_complete(volume: &Volume) -> bool {
+    let field = |i: &DownwardAPIVolumeFile| i.field_ref.get().is_none_or(|f| !f.api_version.is_empty());
+    if let Some(source) = volume.projected.get() {
+        source.default_mode.is_some()
+            && source.sources.iter().all(|s| {
+                s.service_account_token.get().is_none_or(|t| t.expiration_seconds.is_some())
+                    && s.downward_api.get().is_none_or(|d| d.items.iter().all(field))
+            })
+    } else if let Some(source) = volume.config_map.get() {
+        source.default_mode.is_some()
+    } else if let Some(source) = volume.secret.get() {
+        source.default_mode.is_some()
+    } else if let Some(source) = volume.downward_api.get() {
+        source.default_mode.is_some() && source.items.iter().all(field)
+    } else {
+        volume.empty_dir.is_some()
+            || volume.persistent_volume_claim.is_some()
+            || volume.host_path.get().is_some_and(|h| h.type_.is_some())
+    }
 }
 
 fn pod_spec(spec: &mut crate::Shared<PodSpec>) {
@@ -166,15 +239,19 @@ fn pod_spec(spec: &mut crate::Shared<PodSpec>) {
     }
 }
 
-/// What holds for a pod but not for a template (`SetDefaults_Pod`).
+/// What holds for a pod but not for a template (`SetDefaults_Pod`, `SetDefaults_PodStatus`).
 fn pod_only(pod: &mut Pod) {
     let missing = |c: &Container| c.resources.limits.iter().any(|(k, _)| !c.resources.requests.contains_key(k));
     let spec = &pod.spec;
     if spec.enable_service_links.is_none()
+        || spec.termination_grace_period_seconds.is_some_and(|s| s < 0)
         || spec.containers.iter().any(missing)
         || spec.init_containers.iter().any(missing)
     {
         let spec = pod.spec.make();
+        if spec.termination_grace_period_seconds.is_some_and(|s| s < 0) {
+            spec.termination_grace_period_seconds = Some(1);
+        }
         if spec.enable_service_links.is_none() {
             spec.enable_service_links = Some(true);
         }
@@ -186,6 +263,13 @@ fn pod_only(pod: &mut Pod) {
                 }
             }
         }
+    }
+    let (ip, first) = (&pod.status.pod_ip, pod.status.pod_ips.first().map(|ip| &ip.ip));
+    if let Some(first) = first.filter(|_| ip.is_empty()).cloned() {
+        pod.status.make().pod_ip = first;
+    } else if !ip.is_empty() && first != Some(ip) {
+        let ip = ip.clone();
+        pod.status.make().pod_ips = List::from([PodIP { ip }]);
     }
 }
 
@@ -212,6 +296,12 @@ pub(super) fn round(list: &mut Map<Quantity>) {
 }
 
 fn pull_policy(image: &str) -> &'static str {
+    // What is no reference has no tag.
+    let repository = image.split('@').next().unwrap_or(image).rsplit_once(':').map_or(image, |(name, _)| name);
+    let wrong = |c: char| c.is_ascii_uppercase() || c.is_whitespace();
+    if image.is_empty() || image.contains(char::is_whitespace) || repository.contains(wrong) {
+        return "IfNotPresent";
+    }
     // A reference with a digest or a tag other than latest never changes.
     let name = image.rsplit('/').next().unwrap_or(image);
     if image.contains('@') {
@@ -343,6 +433,11 @@ fn volume(volume: &mut Volume) {
     }
     if let Some(path) = volume.host_path.get_mut() {
         super::optional_text(&mut path.type_, "");
+    }
+    if let Some(image) = volume.image.get_mut()
+        && image.pull_policy.is_empty()
+    {
+        image.pull_policy = pull_policy(&image.reference).into();
     }
     if let Some(template) = volume.ephemeral.get_mut().and_then(|e| e.volume_claim_template.get_mut()) {
         claim_spec(template.spec.make());

@@ -167,7 +167,9 @@ mod tests {
             found(&legacy_ip, "10.0.0"),
             "x: Invalid value: \"10.0.0\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         );
-        let range = |text: &str, at: &At, errors: &mut Errors| drop(legacy_cidr(text, at, errors));
+        let range = |text: &str, at: &At, errors: &mut Errors| {
+            legacy_cidr(text, at, errors);
+        };
         assert_eq!(found(&range, "10.0.0.0/8"), "");
         assert_eq!(
             found(&range, "10.0.0.1/8"),

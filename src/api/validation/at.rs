@@ -1,7 +1,5 @@
 //! Where validation is: a path on the stack that costs nothing until an error is found.
 
-use std::fmt::Display;
-
 use crate::field::{self, BadValue, Error, ErrorList, Path};
 
 /// A field's path, borrowed step by step.
@@ -71,7 +69,17 @@ impl Errors {
     /// The list.
     pub(super) fn finish(mut self) -> ErrorList {
         self.list.extend(self.declared);
-        self.list
+        if self.list.len() < 2 {
+            return self.list;
+        }
+        // What several rules find is said once.
+        let mut once: Vec<Error> = Vec::with_capacity(self.list.len());
+        for error in self.list {
+            if !once.contains(&error) {
+                once.push(error);
+            }
+        }
+        once.into_iter().collect()
     }
     /// How many there are.
     pub(super) fn len(&self) -> usize {
@@ -158,10 +166,6 @@ impl Errors {
     /// `Too many`
     pub(super) fn too_many(&mut self, at: &At, actual: usize, max: usize) {
         self.list.push(field::too_many(&at.to_path(), actual, max));
-    }
-    /// `Internal error`
-    pub(super) fn internal(&mut self, at: &At, error: impl Display) {
-        self.list.push(field::internal(&at.to_path(), error));
     }
     /// `must be greater than or equal to 0`
     pub(super) fn not_negative(&mut self, at: &At, value: impl Into<i64>) {

@@ -27,7 +27,4 @@ fn spec(spec: &LeaseSpec, at: &At, errors: &mut Errors) {
     if let Some(transitions) = spec.lease_transitions {
         errors.not_negative(&at.child("leaseTransitions"), transitions);
     }
-    if !spec.preferred_holder.or_empty().is_empty() && spec.strategy.or_empty().is_empty() {
-        errors.forbidden(&at.child("preferredHolder"), "may only be specified if `strategy` is defined");
-    }
 }

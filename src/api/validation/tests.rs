@@ -22,21 +22,36 @@ fn lines(errors: ErrorList) -> String {
     errors.iter().map(|e| e.to_string()).collect::<Vec<_>>().join("\n")
 }
 
-/// Every case of `testdata`: a manifest (or two: an update, marked `---`), and the lines it gets.
-#[test]
-fn testdata() {
-    let mut cases = 0;
-    for text in [include_str!("testdata/workloads.txt")] {
-        for case in text.split("=== ").skip(1) {
-            let (name, rest) = case.split_once('\n').expect("a name");
-            let (manifests, want) = rest.split_once("--->\n").expect("an expectation");
-            let found = match manifests.split_once("---\n") {
-                None => create(&*object(manifests)),
-                Some((old, new)) => update(&*object(new), &*object(old)),
-            };
-            assert_eq!(lines(found), want.trim_end(), "{name}");
-            cases += 1;
+/// Cases of `testdata`: a manifest, or two with `---` between them, which are an update; after `--->` what it gets.
+fn check(text: &str) {
+    let mut failed = String::new();
+    for case in text.split("=== ").skip(1) {
+        let (name, rest) = case.split_once('\n').expect("a name");
+        let (manifests, want) = rest.split_once("--->\n").expect("an expectation");
+        let found = match manifests.split_once("---\n") {
+            None => create(&*object(manifests)),
+            Some((old, new)) => update(&*object(new), &*object(old)),
+        };
+        let (found, want) = (lines(found), want.trim_end());
+        if found.trim_end() != want {
+            failed += &format!("=== {name}\n{}\n", difference(&found, want));
         }
     }
-    assert!(cases > 5);
+    assert!(failed.is_empty(), "\n{failed}");
+}
+fn difference(found: &str, want: &str) -> String {
+    unified::diff(want, found)
+}
+
+#[test]
+fn workloads() {
+    check(include_str!("testdata/workloads.txt"));
+}
+#[test]
+fn pods() {
+    check(include_str!("testdata/pods.txt"));
+}
+#[test]
+fn core_kinds() {
+    check(include_str!("testdata/core.txt"));
 }

@@ -107,7 +107,7 @@ impl Around<'_> {
     fn running(&self, container: &Container, at: &At, errors: &mut Errors) {
         let grace = self.spec.termination_grace_period_seconds;
         if let Some(lifecycle) = container.lifecycle.get() {
-            probes::lifecycle(lifecycle, grace, &self.spec.os, &at.child("lifecycle"), errors);
+            probes::lifecycle(lifecycle, grace, &at.child("lifecycle"), errors);
         }
         probes::probe(&container.liveness_probe, Kind::Liveness, grace, &at.child("livenessProbe"), errors);
         probes::probe(&container.readiness_probe, Kind::Readiness, grace, &at.child("readinessProbe"), errors);

@@ -112,7 +112,9 @@ pub(super) fn devices(container: &Common, volumes: &[&Volume], at: &At, errors: 
         if mounts.iter().any(|m| m.name == device.name) {
             errors.invalid(name, &device.name, "must not already exist in volumeMounts");
         }
-        if mounts.iter().any(|m| m.mount_path == device.device_path) {
+        // Of several mounts of a volume the last counts.
+        let last = |(i, m): (usize, &VolumeMount)| !mounts.iter().skip(i + 1).any(|other| other.name == m.name);
+        if mounts.iter().enumerate().any(|(i, m)| m.mount_path == device.device_path && last((i, m))) {
             errors.invalid(path, &device.device_path, "must not already exist as a path in volumeMounts");
         }
     }

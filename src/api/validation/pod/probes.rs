@@ -2,77 +2,9 @@
 
 use super::super::at::{At, Errors};
 use crate::core_v1::{
-    ExecAction, GRPCAction, HTTPGetAction, Lifecycle, LifecycleHandler, PodOS, Probe, SleepAction, TCPSocketAction,
+    ExecAction, GRPCAction, HTTPGetAction, Lifecycle, LifecycleHandler, Probe, SleepAction, TCPSocketAction,
 };
 use crate::{IntOrString, Ptr, names};
-
-const SIGNALS: [&str; 65] = [
-    "SIGABRT",
-    "SIGALRM",
-    "SIGBUS",
-    "SIGCHLD",
-    "SIGCLD",
-    "SIGCONT",
-    "SIGFPE",
-    "SIGHUP",
-    "SIGILL",
-    "SIGINT",
-    "SIGIO",
-    "SIGIOT",
-    "SIGKILL",
-    "SIGPIPE",
-    "SIGPOLL",
-    "SIGPROF",
-    "SIGPWR",
-    "SIGQUIT",
-    "SIGRTMAX",
-    "SIGRTMAX-1",
-    "SIGRTMAX-10",
-    "SIGRTMAX-11",
-    "SIGRTMAX-12",
-    "SIGRTMAX-13",
-    "SIGRTMAX-14",
-    "SIGRTMAX-2",
-    "SIGRTMAX-3",
-    "SIGRTMAX-4",
-    "SIGRTMAX-5",
-    "SIGRTMAX-6",
-    "SIGRTMAX-7",
-    "SIGRTMAX-8",
-    "SIGRTMAX-9",
-    "SIGRTMIN",
-    "SIGRTMIN+1",
-    "SIGRTMIN+10",
-    "SIGRTMIN+11",
-    "SIGRTMIN+12",
-    "SIGRTMIN+13",
-    "SIGRTMIN+14",
-    "SIGRTMIN+15",
-    "SIGRTMIN+2",
-    "SIGRTMIN+3",
-    "SIGRTMIN+4",
-    "SIGRTMIN+5",
-    "SIGRTMIN+6",
-    "SIGRTMIN+7",
-    "SIGRTMIN+8",
-    "SIGRTMIN+9",
-    "SIGSEGV",
-    "SIGSTKFLT",
-    "SIGSTOP",
-    "SIGSYS",
-    "SIGTERM",
-    "SIGTRAP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGUSR1",
-    "SIGUSR2",
-    "SIGVTALRM",
-    "SIGWINCH",
-    "SIGXCPU",
-    "SIGXFSZ",
-];
 
 /// Which probe it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,20 +48,12 @@ pub(super) fn probe(probe: &Ptr<Probe>, kind: Kind, grace: Option<i64>, at: &At,
     }
 }
 
-/// Hooks and stop signal.
-pub(super) fn lifecycle(lifecycle: &Lifecycle, grace: Option<i64>, os: &Ptr<PodOS>, at: &At, errors: &mut Errors) {
+/// Hooks.
+pub(super) fn lifecycle(lifecycle: &Lifecycle, grace: Option<i64>, at: &At, errors: &mut Errors) {
     for (name, hook) in [("postStart", &lifecycle.post_start), ("preStop", &lifecycle.pre_stop)] {
         if let Some(hook) = hook.get() {
             handler(hook).validate(grace, &at.child(name), errors);
         }
-    }
-    let Some(signal) = lifecycle.stop_signal.get() else { return };
-    let at = &at.child("stopSignal");
-    match os.get().map(|os| &*os.name) {
-        None => errors.forbidden(at, "may not be set for containers with empty `spec.os.name`"),
-        Some("windows") => errors.one_of(at, signal, &["SIGKILL", "SIGTERM"]),
-        Some("linux") => errors.one_of(at, signal, &SIGNALS),
-        Some(_) => {}
     }
 }
 
