@@ -101,8 +101,8 @@ mod tests {
         let q = |text: &str| Quantity::parse(text).unwrap();
         node.status.make().allocatable = Map::from([("cpu", q("4")), ("memory", q("8Gi")), ("pods", q("2"))]);
         let other = Rev::new(1, pod("3500m"));
-        assert_eq!(admit(&pod("500m"), &[other.clone()], &node), Ok(()));
-        let full = admit(&pod("600m"), &[other.clone()], &node).unwrap_err();
+        assert_eq!(admit(&pod("500m"), std::slice::from_ref(&other), &node), Ok(()));
+        let full = admit(&pod("600m"), std::slice::from_ref(&other), &node).unwrap_err();
         assert_eq!(full.reason, "OutOfcpu");
         assert_eq!(full.message, "Node didn't have enough resource: cpu, requested: 600, used: 3500, capacity: 4000");
         assert_eq!(admit(&pod("1m"), &[other.clone(), other], &node).unwrap_err().reason, "OutOfpods");

@@ -12,6 +12,9 @@ use api::core_v1::{
 };
 use api::{List, Ptr, Str, Time};
 
+/// Asks for a container by name and id: whether it has started, and whether it is ready (`None`: no probe has a say).
+pub type Probed<'a> = &'a dyn Fn(&str, &str) -> (bool, Option<bool>);
+
 /// What a status is made from.
 pub struct Sources<'a> {
     /// The pod as the API server has it.
@@ -27,7 +30,7 @@ pub struct Sources<'a> {
     /// The node's address.
     pub host_ip: &'a Str,
     /// (started, ready) of a running container as the probes see it; `None` for the second: no probe has a say.
-    pub probes: &'a dyn Fn(&str, &str) -> (bool, Option<bool>),
+    pub probes: Probed<'a>,
 }
 
 /// The whole status, but for the times of conditions, which the status manager keeps.

@@ -263,7 +263,8 @@ async fn mount(kubelet: &Rc<Kubelet>, pod: &Rev<Pod>, volume: &Volume, state: &O
     if plugin(volume) == "empty-dir" {
         return Ok(());
     }
-    let content = content(kubelet, pod, volume, state.contents.borrow().get(&volume.name)).await?;
+    let before = state.contents.borrow().get(&volume.name).cloned();
+    let content = content(kubelet, pod, volume, before.as_ref()).await?;
     write(disk, &path, &content).map_err(|why| format!("write {path}: {}", why.message().to_lowercase()))?;
     state.contents.borrow_mut().insert(volume.name.clone(), content);
     Ok(())

@@ -322,7 +322,10 @@ impl Runtime {
                 part(lines);
             }
         }
-        while query.follow {
+        if !query.follow {
+            return Ok(());
+        }
+        loop {
             let changed = {
                 let log = log.borrow();
                 let lines: Vec<Line> = log.since(next).filter(wanted).cloned().collect();

@@ -51,6 +51,9 @@ pub(super) struct Stored {
     pub names: BTreeSet<String>,
 }
 
+/// A pod's sandboxes and containers.
+pub(super) type Ids = (Vec<Str>, Vec<Str>);
+
 /// The runtime's part of a node's disk: images, containers' records and logs, given addresses. It outlives the process.
 #[derive(Default)]
 pub struct Disk {
@@ -59,7 +62,7 @@ pub struct Disk {
     pub(super) sandboxes: RefCell<BTreeMap<Str, Sandbox>>,
     pub(super) containers: RefCell<BTreeMap<Str, Container>>,
     /// Ids by pod, in the order of creation.
-    pub(super) pods: RefCell<BTreeMap<Str, (Vec<Str>, Vec<Str>)>>,
+    pub(super) pods: RefCell<BTreeMap<Str, Ids>>,
     pub(super) ipam: RefCell<Ipam>,
 }
 

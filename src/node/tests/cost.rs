@@ -17,8 +17,10 @@ fn a_pod_costs_little_and_an_idle_node_next_to_nothing() {
     });
     assert_eq!(node.look().len(), 50);
     let (messages, polls) = (sim.trace(|t| t.messages.total()), sim.polls());
-    println!("50 pods: {messages} messages, {polls} polls, {:?}", sim.now());
+    assert!(messages < 50 * 120, "{messages} messages for 50 pods");
+    assert!(polls < 50 * 400, "{polls} polls for 50 pods");
     sim.run_for(Duration::from_secs(600)).unwrap();
     let (messages, polls) = (sim.trace(|t| t.messages.total()) - messages, sim.polls() - polls);
-    println!("600 s idle with 50 pods: {messages} messages, {polls} polls");
+    assert!(messages < 1_200, "{messages} messages in ten idle minutes");
+    assert!(polls < 6_000, "{polls} polls in ten idle minutes");
 }

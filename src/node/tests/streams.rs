@@ -71,7 +71,7 @@ fn a_talking_container_is_heard() {
         let ended = world.exec("talker", &["sh", "-c", "echo $HOSTNAME; pwd; exit 5"]).await;
         assert_eq!((&*ended.0, ended.2.contains('5')), ("talker\n/\n", true), "{ended:?}");
         let none = world.exec("talker", &["nosuchcommand"]).await;
-        assert!(none.2.starts_with("Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \""), "{none:?}");
+        assert!(none.2.starts_with("Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \""), "{none:?}");
         assert!(none.2.ends_with("OCI runtime exec failed: exec failed: unable to start container process: exec: \"nosuchcommand\": executable file not found in $PATH"), "{none:?}");
     });
 }

@@ -149,9 +149,12 @@ async fn read_all(
     (all, failed)
 }
 
+/// An option's letter and its value, empty if it takes none.
+type Found = (char, String);
+
 /// Splits arguments into options and the rest: clusters of letters (`-rn`), those in `valued` taking the rest of their
 /// word or the next one, `--` ending them. The error names the first unknown letter.
-fn options(process: &Process, flags: &str, valued: &str) -> Result<(Vec<(char, String)>, Vec<String>), char> {
+fn options(process: &Process, flags: &str, valued: &str) -> Result<(Vec<Found>, Vec<String>), char> {
     let (mut found, mut rest) = (Vec::new(), Vec::new());
     let mut words = process.args.iter().skip(1);
     while let Some(word) = words.next() {
@@ -163,8 +166,7 @@ fn options(process: &Process, flags: &str, valued: &str) -> Result<(Vec<(char, S
             rest.push(word.clone());
             continue;
         };
-        let mut chars = letters.char_indices();
-        while let Some((at, letter)) = chars.next() {
+        for (at, letter) in letters.char_indices() {
             if valued.contains(letter) {
                 let attached = letters.get(at + letter.len_utf8()..).unwrap_or_default();
                 let value =

@@ -145,7 +145,8 @@ impl Editor<'_> {
                     }
                     !matches!(to, Address::Line(n) if self.at > *n)
                 } else if self.is(from, line) {
-                    command.active.set(!past && !(matches!(to, Address::Last) && self.at == self.lines.len()));
+                    let over = past || matches!(to, Address::Last) && self.at == self.lines.len();
+                    command.active.set(!over);
                     true
                 } else {
                     false
