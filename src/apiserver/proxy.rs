@@ -179,7 +179,7 @@ async fn relay(
                 }
             }
             Ok(ServerFrame::End { status, .. }) => {
-                crate::server::end(client, stream, status);
+                crate::server::end(client, stream, status.map(translated));
                 return Ok(None);
             }
             Ok(ServerFrame::Events { .. }) => {}
@@ -190,6 +190,16 @@ async fn relay(
             Err(error) => return Err(broken(error)),
         }
     }
+}
+
+/// How the server passes on the end of a stream: what is neither success nor a program's exit code becomes an error of its
+/// own (StreamTranslatorHandler).
+fn translated(status: Rc<Status>) -> Rc<Status> {
+    let body = (*status).clone().into_object();
+    if body.status == "Success" || body.reason == "NonZeroExitCode" {
+        return status;
+    }
+    Rc::new(Status::internal(&body.message))
 }
 
 fn send(client: &Conn, stream: u64, channel: Channel, data: Rc<[u8]>) -> Result<(), sim::NetError> {
