@@ -95,6 +95,11 @@ impl Audit {
         self.count.get()
     }
 
+    /// How many requests there were.
+    pub fn count(&self) -> u64 {
+        self.count.get()
+    }
+
     /// Adds a request.
     pub fn add(&self, entry: Rc<Entry>) {
         let mut entries = self.entries.borrow_mut();

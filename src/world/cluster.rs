@@ -244,6 +244,11 @@ impl World {
         &self.programs
     }
 
+    /// The reader's machine.
+    pub fn workstation(&self) -> HostId {
+        self.workstation
+    }
+
     /// Boots and lets hours pass, as the recorded cluster had: all nodes are Ready, no events are left.
     pub fn grow_old(&mut self) -> Result<(), Livelock> {
         self.sim.run_for(OLD)

@@ -5,6 +5,7 @@ mod apps;
 mod batch;
 mod core;
 mod pod;
+pub use pod::columns as pod_columns;
 mod policy;
 mod rest;
 mod service;
@@ -95,13 +96,23 @@ static PRINTERS: &[Printer] = &[
     printer!("rbac.authorization.k8s.io", api::rbac_v1::Role, rest::CREATED_AT, policy::role),
     printer!("rbac.authorization.k8s.io", api::rbac_v1::ClusterRole, rest::CREATED_AT, policy::cluster_role),
     printer!("rbac.authorization.k8s.io", api::rbac_v1::RoleBinding, policy::BINDING, policy::role_binding),
-    printer!("rbac.authorization.k8s.io", api::rbac_v1::ClusterRoleBinding, policy::BINDING, policy::cluster_role_binding),
+    printer!(
+        "rbac.authorization.k8s.io",
+        api::rbac_v1::ClusterRoleBinding,
+        policy::BINDING,
+        policy::cluster_role_binding
+    ),
     printer!("scheduling.k8s.io", api::scheduling_v1::PriorityClass, policy::PRIORITY_CLASS, policy::priority_class),
     printer!("coordination.k8s.io", api::coordination_v1::Lease, policy::LEASE, policy::lease),
     printer!("storage.k8s.io", api::storage_v1::StorageClass, storage::STORAGE_CLASS, storage::storage_class),
     printer!("storage.k8s.io", api::storage_v1::CSINode, storage::CSI_NODE, storage::csi_node),
     printer!("storage.k8s.io", api::storage_v1::CSIDriver, storage::CSI_DRIVER, storage::csi_driver),
-    printer!("storage.k8s.io", api::storage_v1::VolumeAttachment, storage::VOLUME_ATTACHMENT, storage::volume_attachment),
+    printer!(
+        "storage.k8s.io",
+        api::storage_v1::VolumeAttachment,
+        storage::VOLUME_ATTACHMENT,
+        storage::volume_attachment
+    ),
     printer!("node.k8s.io", api::node_v1::RuntimeClass, policy::RUNTIME_CLASS, policy::runtime_class),
 ];
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api::Time;
 use api::core_v1::{Container, Pod};
 use api::table::{Cell, Column};
-use api::Time;
 
 use super::Env;
 
@@ -77,6 +77,12 @@ fn readiness_gates(pod: &Pod) -> String {
 
 fn is_sidecar(container: Option<&&Container>) -> bool {
     container.is_some_and(|c| c.restart_policy.get() == Some("Always"))
+}
+
+/// The READY and STATUS columns and the number of restarts, for observers.
+pub fn columns(pod: &Pod) -> (usize, usize, String, i32) {
+    let (ready, total, reason, restarts) = summary(pod);
+    (ready, total, reason, i32::try_from(restarts.count).unwrap_or(i32::MAX))
 }
 
 /// Ready containers, all containers, the STATUS column, and restarts.

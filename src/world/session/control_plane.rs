@@ -1,0 +1,264 @@
+//! What stands above the nodes: members, doors, loops, the scheduler.
+
+use super::cluster_view::{list, micro};
+use crate::cluster::World;
+use api::coordination_v1::Lease;
+use apiserver::audit::{Entry, Stage};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use view::{
+    ApiServerView, ControlPlane, DoorStage, EtcdMemberView, LeaseView, LoopView, NodeRejection, NodeScore,
+    PassingRequest, ProcessState, ProcessView, RaftRole, SchedulingPhase, SchedulingView,
+};
+
+const MILLI: u64 = 1_000_000;
+/// How long a finished write stays lit in the door, in virtual nanoseconds.
+const LIT: u64 = 150 * MILLI;
+/// How long a loop counts as working after its last run.
+const WARM: u64 = 200 * MILLI;
+
+/// What has to be remembered from look to look.
+#[derive(Default)]
+pub struct Looks {
+    /// Keys ever added to a loop's queues, and when that last rose.
+    loops: BTreeMap<&'static str, (u64, u64)>,
+}
+
+/// A component's process.
+fn process(world: &World, name: &str) -> ProcessView {
+    let components = world.machines().components();
+    let host = components.iter().find(|c| *c.name == *name).map(|c| world.sim().host_name(c.host));
+    let cut =
+        world.sim().cuts().iter().any(|(a, b)| b.is_none() && matches!(a, sim::Scope::Process(n) if **n == *name));
+    ProcessView {
+        name: name.to_string(),
+        host: host.map(|h| h.to_string()).unwrap_or_default(),
+        state: match (world.machines().is_running(name), cut) {
+            (false, _) => ProcessState::Stopped,
+            (true, true) => ProcessState::CutOff,
+            (true, false) => ProcessState::Running,
+        },
+    }
+}
+
+fn of_kind(world: &World, kind: &str) -> Vec<ProcessView> {
+    let components = world.machines().components();
+    components.iter().filter(|c| c.kind == kind && c.node.is_none()).map(|c| process(world, &c.name)).collect()
+}
+
+/// All of it.
+pub fn view(world: &World, looks: &mut Looks) -> ControlPlane {
+    let leases = list::<Lease>(world, "coordination.k8s.io", "leases");
+    let lease = |name: &str| {
+        let found = leases.iter().find(|l| &*l.metadata.namespace == "kube-system" && &*l.metadata.name == name);
+        found.map_or_else(LeaseView::default, |l| {
+            let seconds = u32::try_from(l.spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
+            let holder = l.spec.holder_identity.get().unwrap_or_default();
+            LeaseView {
+                holder: holder.split('_').next().unwrap_or_default().to_string(),
+                expires_at: micro(world, &l.spec.renew_time) + u64::from(seconds) * 1000 * MILLI,
+                duration_millis: seconds.saturating_mul(1000),
+            }
+        })
+    };
+    ControlPlane {
+        etcd: of_kind(world, "etcd").into_iter().map(|p| member(world, p)).collect(),
+        api_servers: of_kind(world, "kube-apiserver").into_iter().map(|p| door(world, p)).collect(),
+        controller_managers: of_kind(world, "kube-controller-manager"),
+        controller_manager_lease: lease("kube-controller-manager"),
+        loops: loops(world, looks),
+        schedulers: of_kind(world, "kube-scheduler"),
+        scheduler_lease: lease("kube-scheduler"),
+        scheduling: scheduling(world),
+        ..ControlPlane::default()
+    }
+}
+
+fn member(world: &World, process: ProcessView) -> EtcdMemberView {
+    let members = world.observed().etcd.borrow();
+    let status = members.get(&process.name).and_then(|m| m.status());
+    let Some(status) = status else { return EtcdMemberView { process, ..EtcdMemberView::default() } };
+    EtcdMemberView {
+        process,
+        role: match status.role {
+            etcd::raft::Role::Leader => RaftRole::Leader,
+            etcd::raft::Role::Candidate => RaftRole::Candidate,
+            etcd::raft::Role::PreCandidate => RaftRole::PreCandidate,
+            etcd::raft::Role::Follower => RaftRole::Follower,
+        },
+        term: status.term,
+        last_index: status.commit_index.max(status.applied_index),
+        commit_index: status.commit_index,
+        revision: status.revision,
+        fsync_micros: u32::try_from(crate::cluster::FSYNC.as_micros()).unwrap_or(0),
+        db_bytes: status.db_size,
+    }
+}
+
+/// A request's verb as HTTP has it.
+pub fn http_verb(entry: &Entry) -> &'static str {
+    match entry.verb {
+        "create" => "POST",
+        "update" => "PUT",
+        "patch" => "PATCH",
+        "delete" | "deletecollection" => "DELETE",
+        _ => "GET",
+    }
+}
+
+/// What a request is about: `pods/web-1/status`.
+pub fn target(entry: &Entry) -> String {
+    let mut target = entry.resource.to_string();
+    let name = entry.name.borrow();
+    for part in [&**name, &*entry.subresource] {
+        if !part.is_empty() {
+            target.push('/');
+            target.push_str(part);
+        }
+    }
+    target
+}
+
+/// Whether a request writes something other than a beat.
+pub fn is_step(entry: &Entry) -> bool {
+    matches!(entry.verb, "create" | "update" | "patch" | "delete" | "deletecollection")
+        && !matches!(&*entry.resource, "leases" | "events" | "tokenreviews" | "subjectaccessreviews")
+        && !(&*entry.resource == "nodes" && &*entry.subresource == "status")
+}
+
+fn door(world: &World, process: ProcessView) -> ApiServerView {
+    let servers = world.observed().api_servers.borrow();
+    let Some(inner) = servers.get(&process.name) else { return ApiServerView { process, ..ApiServerView::default() } };
+    let now = world.sim().now().as_nanos();
+    let recent = inner.audit.since(inner.audit.count().saturating_sub(400));
+    let per_second = recent.iter().filter(|e| now.saturating_sub(e.received.as_nanos()) < 1000 * MILLI).count();
+    let in_flight = recent.iter().filter(|e| e.verb != "watch" && e.latency().is_none()).count();
+    let passing = recent.iter().rev().find(|e| is_step(e) && is_lit(e, now)).map(|e| passing(e, now));
+    let watches: usize = inner.resources.iter().map(|r| inner.cache.resource(r.index).watchers()).sum();
+    ApiServerView {
+        process,
+        watches: u32::try_from(watches).unwrap_or(u32::MAX),
+        in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
+        requests_per_second: u32::try_from(per_second).unwrap_or(u32::MAX),
+        passing,
+    }
+}
+
+fn is_lit(entry: &Rc<Entry>, now: u64) -> bool {
+    let stages = entry.stages.borrow();
+    let last = stages.last().map_or(entry.received, |(_, at)| *at);
+    now.saturating_sub(last.as_nanos()) < LIT
+}
+
+fn passing(entry: &Rc<Entry>, _now: u64) -> PassingRequest {
+    let code = entry.code.get();
+    PassingRequest {
+        user: entry.user.borrow().to_string(),
+        verb: http_verb(entry).to_string(),
+        target: target(entry),
+        stage: match (entry.stage(), code >= 400) {
+            (Stage::Answered, true) => refused_at(entry),
+            (Stage::Received, _) => DoorStage::Authentication,
+            (Stage::Authenticated, _) => DoorStage::Authorization,
+            (Stage::Authorized, _) => DoorStage::Admission,
+            (Stage::Admitted, _) => DoorStage::Validation,
+            _ => DoorStage::Storing,
+        },
+        refused: (code >= 400).then_some(code),
+    }
+}
+
+/// The stage after the last that was passed.
+fn refused_at(entry: &Rc<Entry>) -> DoorStage {
+    let stages = entry.stages.borrow();
+    let passed = stages.iter().rev().find(|(s, _)| *s != Stage::Answered).map_or(Stage::Received, |(s, _)| *s);
+    match passed {
+        Stage::Received => DoorStage::Authentication,
+        Stage::Authenticated => DoorStage::Authorization,
+        Stage::Authorized => DoorStage::Admission,
+        _ => DoorStage::Validation,
+    }
+}
+
+/// A controller's short name: `replicaset`, `node-lifecycle`.
+pub fn short_loop(name: &str) -> String {
+    name.strip_suffix("-controller").unwrap_or(name).to_string()
+}
+
+/// A number at the beginning of a loop's words.
+pub fn number(text: &str) -> Option<u32> {
+    let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
+    let managers = world.observed().managers.borrow();
+    let now = world.sim().now().as_nanos();
+    let leader = managers.iter().find(|(name, m)| m.is_leading() && world.machines().is_running(name));
+    let Some((_, manager)) = leader.or_else(|| managers.iter().next()) else { return Vec::new() };
+    manager
+        .controllers()
+        .iter()
+        .map(|c| {
+            let queues = c.queues();
+            let adds: u64 = queues.iter().map(|(_, q)| q.adds).sum();
+            let seen = looks.loops.entry(c.name).or_insert((adds, 0));
+            if adds > seen.0 {
+                *seen = (adds, now);
+            }
+            let processing: usize = queues.iter().map(|(_, q)| q.processing.len()).sum();
+            let warm = seen.1 > 0 && now.saturating_sub(seen.1) < WARM;
+            let last = c.last_run();
+            let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            LoopView {
+                name: short_loop(c.name),
+                queue: count(queues.iter().map(|(_, q)| q.ready.len()).sum()),
+                working: count(processing.max(usize::from(warm))),
+                retrying: 0,
+                wanted_actual: number(&last.desired).zip(number(&last.actual)),
+                warning: String::new(),
+                skip_percent: 0,
+            }
+        })
+        .collect()
+}
+
+fn scheduling(world: &World) -> SchedulingView {
+    let schedulers = world.observed().schedulers.borrow();
+    let Some(scheduler) = schedulers.values().find(|s| s.leads()) else { return SchedulingView::default() };
+    let (active, backoff, unschedulable) = scheduler.queue_lengths();
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let mut view = SchedulingView {
+        active: count(active),
+        backoff: count(backoff),
+        unschedulable: count(unschedulable),
+        ..SchedulingView::default()
+    };
+    let Some(attempt) = scheduler.newest_attempt() else { return view };
+    let passed: Vec<_> = attempt.nodes.iter().filter(|n| n.rejected.is_none()).collect();
+    view.pod = attempt.pod.1.to_string();
+    view.namespace = attempt.pod.0.to_string();
+    view.at = attempt.at;
+    view.evaluated = count(attempt.nodes.len());
+    view.feasible = count(passed.len());
+    view.phase = match (attempt.chosen.is_some(), attempt.bound, attempt.message.is_some()) {
+        (_, _, true) => SchedulingPhase::Unschedulable,
+        (true, true, _) => SchedulingPhase::Bound,
+        (true, false, _) => SchedulingPhase::Binding,
+        _ => SchedulingPhase::Scheduling,
+    };
+    let mut scored: Vec<_> = passed.iter().filter(|n| !n.scores.is_empty()).collect();
+    // The chosen node first where several have the best score.
+    scored.sort_by_key(|n| (std::cmp::Reverse(n.total), attempt.chosen.as_ref() != Some(&n.node)));
+    view.scores = scored.iter().take(3).map(|n| NodeScore { node: n.node.to_string(), score: n.total }).collect();
+    let rejected = attempt.nodes.iter().filter_map(|n| n.rejected.as_ref().map(|r| (n, r)));
+    view.rejections = rejected
+        .take(3)
+        .map(|(n, (plugin, rejection))| NodeRejection {
+            node: n.node.to_string(),
+            plugin: (*plugin).to_string(),
+            reason: rejection.reasons.first().map(|r| r.text.to_string()).unwrap_or_default(),
+        })
+        .collect();
+    view
+}

@@ -1,0 +1,209 @@
+//! The page's terminal: one shell on the reader's machine that lives as long as the world.
+
+pub mod complete;
+
+use crate::cluster::World;
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use node::files::{Tree, View};
+use shell::process::{BrokenPipe, Bytes, Input, LocalFuture, Output, Process, Program};
+use shell::{Dialect, Io, Shell, Signals, Tools};
+use sim::sync::{Notify, mpsc};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use view::{Stream, ToPage};
+
+/// Bytes of output that wait for the page at most; more is dropped with a note.
+const MAX_WAITING: usize = 1 << 20;
+
+/// What the programs find by name.
+struct Found {
+    programs: BTreeMap<&'static str, Program>,
+}
+
+impl Tools for Found {
+    fn find(&self, name: &str) -> Option<Program> {
+        self.programs.get(name).cloned()
+    }
+    fn names(&self) -> Vec<String> {
+        self.programs.keys().map(ToString::to_string).collect()
+    }
+}
+
+#[derive(Default)]
+struct Screen {
+    chunks: RefCell<Vec<(u32, Stream, String)>>,
+    bytes: Cell<usize>,
+    ended: RefCell<Vec<(u32, u8)>>,
+    current: Cell<u32>,
+}
+
+/// A stream of the running command.
+struct Writer(Rc<Screen>, Stream);
+
+impl Output for Writer {
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> LocalFuture<'a, Result<(), BrokenPipe>> {
+        let waiting = self.0.bytes.get();
+        if waiting < MAX_WAITING {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            self.0.bytes.set(waiting + text.len());
+            let id = self.0.current.get();
+            self.0.chunks.borrow_mut().push((id, self.1, text));
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// What the reader types while a command runs.
+#[derive(Default)]
+struct Keys {
+    text: RefCell<VecDeque<u8>>,
+    closed: Cell<bool>,
+    changed: Notify,
+}
+
+struct Reader(Rc<Keys>);
+
+impl Reader {
+    async fn some(&self, whole_line: bool) -> Option<Vec<u8>> {
+        loop {
+            {
+                let mut text = self.0.text.borrow_mut();
+                let end = text.iter().position(|b| *b == b'\n').map(|i| i + 1);
+                let take = if whole_line { end } else { Some(text.len()).filter(|n| *n > 0) };
+                if let Some(take) = take {
+                    return Some(text.drain(..take).collect());
+                }
+                if self.0.closed.get() {
+                    let rest: Vec<u8> = text.drain(..).collect();
+                    return (!rest.is_empty()).then_some(rest);
+                }
+            }
+            self.0.changed.notified().await;
+        }
+    }
+}
+
+impl Input for Reader {
+    fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
+        Box::pin(async move { self.some(false).await.map(Into::into) })
+    }
+    fn read_line(&self) -> LocalFuture<'_, Option<String>> {
+        Box::pin(async move { self.some(true).await.map(|b| String::from_utf8_lossy(&b).into_owned()) })
+    }
+}
+
+/// The terminal.
+pub struct Terminal {
+    commands: mpsc::UnboundedSender<(u32, String)>,
+    screen: Rc<Screen>,
+    keys: Rc<Keys>,
+    stop: Notify,
+    running: Option<u32>,
+}
+
+impl Terminal {
+    /// Starts the shell.
+    pub fn new(world: &World) -> Terminal {
+        let (commands, mut wanted) = mpsc::unbounded::<(u32, String)>();
+        let (screen, keys, stop) = (Rc::new(Screen::default()), Rc::new(Keys::default()), Notify::new());
+        let tools: Rc<dyn Tools> = Rc::new(Found { programs: world.programs().clone() });
+        let (shown, typed, stopped) = (screen.clone(), keys.clone(), stop.clone());
+        let files = Tree::new();
+        let _ = files.make_dirs("/home/reader", 0o755);
+        let _ = files.make_dirs("/tmp", 0o777);
+        let process = Process {
+            args: vec!["bash".into()],
+            env: BTreeMap::from([("HOME".to_string(), "/home/reader".to_string())]),
+            cwd: "/home/reader".into(),
+            files: Rc::new(View::new(files, false, Vec::new())),
+            stdin: Rc::new(Bytes::new(Vec::new())),
+            stdout: Rc::new(Writer(screen.clone(), Stream::Out)),
+            stderr: Rc::new(Writer(screen.clone(), Stream::Err)),
+        };
+        world.sim().start(world.workstation(), "terminal", move |ctx| async move {
+            let mut shell = Shell::new(&ctx, tools, Dialect::Bash, &process, Signals::default());
+            while let Some((id, text)) = wanted.next().await {
+                shown.current.set(id);
+                let io = Io {
+                    stdin: Rc::new(Reader(typed.clone())),
+                    stdout: Rc::new(Writer(shown.clone(), Stream::Out)),
+                    stderr: Rc::new(Writer(shown.clone(), Stream::Err)),
+                };
+                let ended = {
+                    let run = std::pin::pin!(shell.run(&text, &io));
+                    let stop = std::pin::pin!(stopped.notified());
+                    matches!(select(run, stop).await, Either::Left(_))
+                };
+                let code = if ended { shell.status() } else { 130 };
+                typed.text.borrow_mut().clear();
+                typed.closed.set(false);
+                shown.ended.borrow_mut().push((id, u8::try_from(code & 255).unwrap_or(255)));
+            }
+        });
+        Terminal { commands, screen, keys, stop, running: None }
+    }
+
+    /// Runs a command, or says that it needs more lines.
+    pub fn run(&mut self, id: u32, text: &str) -> Option<ToPage> {
+        if shell::is_incomplete(text) {
+            return Some(ToPage::Incomplete { id });
+        }
+        self.running = Some(id);
+        if self.commands.unbounded_send((id, text.to_string())).is_err() {
+            self.running = None;
+            return Some(ToPage::Exit { id, code: 1 });
+        }
+        None
+    }
+
+    /// Keys for the running command; none close its input.
+    pub fn stdin(&mut self, id: u32, text: &str) {
+        if self.running != Some(id) {
+            return;
+        }
+        if text.is_empty() {
+            self.keys.closed.set(true);
+        } else {
+            self.keys.text.borrow_mut().extend(text.as_bytes());
+        }
+        self.keys.changed.notify();
+    }
+
+    /// Ctrl+C.
+    pub fn interrupt(&mut self, id: u32) {
+        if self.running == Some(id) {
+            self.stop.notify();
+        }
+    }
+
+    /// A command runs.
+    pub fn busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Output and ends since the last time.
+    pub fn collect(&mut self) -> Vec<ToPage> {
+        let mut out: Vec<ToPage> = Vec::new();
+        for (id, stream, text) in self.screen.chunks.take() {
+            match out.last_mut() {
+                Some(ToPage::Output { id: i, stream: s, text: t }) if *i == id && *s == stream => t.push_str(&text),
+                _ => out.push(ToPage::Output { id, stream, text }),
+            }
+        }
+        if self.screen.bytes.replace(0) >= MAX_WAITING
+            && let Some(id) = self.running
+        {
+            let text = "[more output than fits: some was left out]\n".to_string();
+            out.push(ToPage::Output { id, stream: Stream::Err, text });
+        }
+        for (id, code) in self.screen.ended.take() {
+            if self.running == Some(id) {
+                self.running = None;
+            }
+            out.push(ToPage::Exit { id, code });
+        }
+        out
+    }
+}

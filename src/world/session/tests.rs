@@ -1,0 +1,281 @@
+//! The page's conversation with a world, natively.
+
+use super::Session;
+use view::{
+    ClockState, Frame, InspectorBody, InspectorTab, ManifestAction, ObjectRef, Outcome, Pace, PodState, Progress,
+    Selection, Start, StoryCommand, Stream, Subject, Subscription, ToPage, ToWorld,
+};
+
+const WEB: &str = include_str!("../../page/examples/deployment.yaml");
+const HUGE: &str = include_str!("../../page/examples/huge.yaml");
+
+struct Page {
+    session: Session,
+    wall: u64,
+    frames: Vec<Frame>,
+    heard: Vec<ToPage>,
+}
+
+impl Page {
+    fn new(start: &Start) -> Page {
+        Page { session: Session::new(start), wall: 0, frames: Vec::new(), heard: Vec::new() }
+    }
+
+    /// Lets wall time pass in slices, acknowledging frames as the page does.
+    fn pass(&mut self, millis: u64) {
+        for _ in 0..millis.div_ceil(20) {
+            self.wall += 20_000;
+            for message in self.session.poll(self.wall, &mut || true) {
+                match message {
+                    ToPage::Frame(frame) => {
+                        self.session.receive(ToWorld::FrameSeen { number: frame.number });
+                        self.frames.push(*frame);
+                    }
+                    other => self.heard.push(other),
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, message: ToWorld) {
+        self.session.receive(message);
+    }
+
+    fn last(&self) -> &Frame {
+        self.frames.last().unwrap()
+    }
+
+    fn output(&self) -> String {
+        let parts = self.heard.iter().filter_map(|m| match m {
+            ToPage::Output { stream: Stream::Out, text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        parts.collect()
+    }
+}
+
+fn booted() -> Page {
+    let mut page = Page::new(&Start::default());
+    page.pass(100);
+    page
+}
+
+#[test]
+fn three_nodes_boot_in_view() {
+    let page = booted();
+    assert!(matches!(page.heard.first(), Some(ToPage::Ready(r)) if r.version == view::VERSION));
+    assert!(page.frames[0].full);
+    let names: std::collections::BTreeSet<&str> = page
+        .frames
+        .iter()
+        .flat_map(|f| &f.nodes)
+        .filter(|n| n.ready == view::Readiness::True)
+        .map(|n| &*n.name)
+        .collect();
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["node-1", "node-2", "node-3"]);
+    assert_eq!(page.last().clock.state, ClockState::Running);
+    let plane = page.frames.iter().rev().find_map(|f| f.control_plane.as_ref()).unwrap();
+    assert_eq!((plane.etcd.len(), plane.api_servers.len(), plane.schedulers.len()), (1, 1, 2));
+    assert!(plane.loops.iter().any(|l| l.name == "replicaset"), "{:?}", plane.loops);
+    assert_eq!(plane.scheduler_lease.duration_millis, 15_000);
+}
+
+#[test]
+fn a_manifest_becomes_ready_pods_and_its_steps_are_told() {
+    let mut page = booted();
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+    page.pass(8000);
+    let answer = page.heard.iter().find_map(|m| match m {
+        ToPage::Manifest(result) => Some(result.clone()),
+        _ => None,
+    });
+    let answer = answer.unwrap();
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, "deployment.apps/web created\n"));
+    assert_eq!(answer.documents[0].outcome, Outcome::Created);
+    let trip = page.frames.iter().rev().find_map(|f| f.trip.as_ref()).unwrap();
+    assert_eq!((trip.short.as_str(), trip.desired, trip.ready), ("deployment/web", 3, 3));
+    assert!(trip.steps.iter().all(|s| s.progress == Progress::Done), "{:#?}", trip.steps);
+    assert!(trip.steps[0].revision > 0 && trip.steps[1].revision > trip.steps[0].revision);
+    let ready =
+        page.frames.iter().flat_map(|f| &f.pods).filter(|p| p.state == PodState::Ready && p.node.is_some()).count();
+    assert!(ready >= 3);
+    assert!(page.frames.iter().flat_map(|f| &f.messages).any(|m| m.label.contains("binding")));
+}
+
+#[test]
+fn a_story_holds_at_every_step() {
+    let mut page = booted();
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: true });
+    let mut held = Vec::new();
+    for _ in 0..6 {
+        for _ in 0..200 {
+            page.pass(100);
+            if page.last().story.as_ref().is_some_and(|s| s.holding) {
+                break;
+            }
+        }
+        let story = page.last().story.clone().unwrap();
+        assert_eq!((story.holding, page.last().clock.state), (true, ClockState::Holding));
+        held.push(story.step);
+        let before = page.last().clock.now;
+        page.pass(500);
+        assert_eq!(page.last().clock.now, before);
+        page.send(ToWorld::Story(StoryCommand::Next));
+    }
+    assert_eq!(held, super::STEPS);
+    page.pass(500);
+    assert_eq!(page.last().story, None);
+}
+
+#[test]
+fn the_terminal_runs_kubectl_and_stops_it() {
+    let mut page = booted();
+    page.send(ToWorld::Command { id: 1, text: "kubectl get nodes | head -2\n".into() });
+    page.pass(1000);
+    assert!(page.heard.contains(&ToPage::Exit { id: 1, code: 0 }), "{:?}", page.heard);
+    assert!(page.output().starts_with("NAME     STATUS"), "{}", page.output());
+    page.send(ToWorld::Command { id: 2, text: "cat <<E\n".into() });
+    page.pass(20);
+    assert!(page.heard.contains(&ToPage::Incomplete { id: 2 }));
+    page.send(ToWorld::Command { id: 3, text: "kubectl get pods -A -w\n".into() });
+    page.pass(1000);
+    page.send(ToWorld::Interrupt { id: 3 });
+    page.pass(100);
+    assert!(page.heard.contains(&ToPage::Exit { id: 3, code: 130 }));
+}
+
+#[test]
+fn a_pod_that_fits_nowhere_says_why() {
+    let mut page = booted();
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: HUGE.into(), story: false });
+    page.pass(2000);
+    let object = ObjectRef { kind: "Pod".into(), namespace: "default".into(), name: "huge".into() };
+    let looks =
+        [InspectorTab::Why, InspectorTab::Describe, InspectorTab::Yaml, InspectorTab::Summary, InspectorTab::Events];
+    for tab in looks {
+        page.send(ToWorld::Select(Some(Selection { subject: Subject::Object(object.clone()), tab })));
+        page.pass(40);
+    }
+    let bodies: Vec<&InspectorBody> = page
+        .heard
+        .iter()
+        .filter_map(|m| match m {
+            ToPage::Inspector(i) => Some(&i.body),
+            _ => None,
+        })
+        .collect();
+    let InspectorBody::Why(why) = bodies[0] else { panic!("{:?}", bodies[0]) };
+    let table = why.scheduling.as_ref().unwrap();
+    assert!(table.message.starts_with("0/3 nodes are available"), "{}", table.message);
+    assert_eq!(table.nodes.len(), 3);
+    assert!(matches!(why.causes.first().unwrap().what, view::CauseKind::Command { .. }), "{:?}", why.causes);
+    assert!(!why.remedies.is_empty());
+    assert!(bodies.iter().any(|b| matches!(b, InspectorBody::Describe(t) if t.contains("FailedScheduling"))));
+    assert!(bodies.iter().any(|b| matches!(b, InspectorBody::Yaml { text, .. } if text.contains("kind: Pod"))));
+}
+
+#[test]
+fn a_broken_manifest_is_refused_at_its_line_and_changes_nothing() {
+    let mut page = booted();
+    let text = WEB.replace("replicas: 3", "replica: 3");
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Check, text: text.clone(), story: false });
+    page.pass(20);
+    page.send(ToWorld::Manifest { id: 2, action: ManifestAction::Apply, text, story: false });
+    page.pass(2000);
+    let results: Vec<_> = page
+        .heard
+        .iter()
+        .filter_map(|m| match m {
+            ToPage::Manifest(r) => Some(r),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results.len(), 2);
+    for result in &results {
+        assert_eq!(result.problems.first().map(|p| p.line), Some(8), "{result:?}");
+        assert!(result.problems[0].message.contains("unknown field \"spec.replica\""), "{result:?}");
+    }
+    assert!(page.frames.iter().all(|f| f.workloads.is_empty()));
+}
+
+#[test]
+fn any_text_gets_an_answer() {
+    let mut page = booted();
+    for (id, text) in
+        ["", "{", "\t", "a: b: c", "- 1", "kind: Pod", "apiVersion: v1\nkind: Pod\nspec: 3\n", "\u{0}", "가: 나"]
+            .iter()
+            .enumerate()
+    {
+        for action in [ManifestAction::Check, ManifestAction::Apply] {
+            page.send(ToWorld::Manifest { id: id as u32, action, text: (*text).into(), story: false });
+            page.pass(400);
+        }
+    }
+    let answers = page.heard.iter().filter(|m| matches!(m, ToPage::Manifest(_))).count();
+    assert_eq!(answers, 18);
+}
+
+#[test]
+fn logs_requests_and_events_are_told_while_open() {
+    let mut page = booted();
+    page.send(ToWorld::Subscribe(Subscription { logs: true, events: true, requests: true, ..Subscription::default() }));
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+    page.pass(4000);
+    let logs = page.heard.iter().filter_map(|m| match m {
+        ToPage::Logs(l) => Some(l.lines.len()),
+        _ => None,
+    });
+    assert!(logs.sum::<usize>() > 5);
+    assert!(page.heard.iter().any(|m| matches!(m, ToPage::Events(e) if e.iter().any(|e| e.reason == "Scheduled"))));
+    assert!(page.heard.iter().any(|m| matches!(m, ToPage::Requests(r) if r.iter().any(|r| r.verb == "create"))));
+}
+
+#[test]
+fn time_stops_runs_and_settles() {
+    let mut page = booted();
+    page.send(ToWorld::Pace(Pace::Pause));
+    page.pass(100);
+    let now = page.last().clock.now;
+    page.pass(1000);
+    assert_eq!(page.last().clock.now, now);
+    page.send(ToWorld::Pace(Pace::Run));
+    page.send(ToWorld::Pace(Pace::Speed(10_000)));
+    page.pass(1000);
+    let passed = page.last().clock.now - now;
+    assert!((8_000_000_000..12_000_000_000).contains(&passed), "{passed}");
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+    page.send(ToWorld::Pace(Pace::UntilSettled));
+    page.pass(400);
+    assert!(page.last().clock.settled);
+    page.send(ToWorld::Fault { line: "cluster stop node-2".into() });
+    page.send(ToWorld::Fault { line: "cluster stop nonsense".into() });
+    page.pass(4000);
+    assert!(page.heard.iter().any(|m| matches!(m, ToPage::Notice { text } if text.contains("nonsense"))));
+    assert!(
+        page.frames
+            .iter()
+            .filter_map(|f| f.faults.as_ref())
+            .any(|f| f.len() == 1 && f[0].end_line == "cluster start node-2")
+    );
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let run = |look: bool| {
+        let mut page = booted();
+        if look {
+            page.send(ToWorld::Subscribe(Subscription {
+                logs: true,
+                events: true,
+                requests: true,
+                ..Subscription::default()
+            }));
+            page.send(ToWorld::Complete { id: 1, line: "kubectl get p".into(), cursor: 13 });
+        }
+        page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+        page.pass(3000);
+        let sim = page.session.world.sim();
+        (sim.now(), sim.polls(), page.session.observer.revision(&page.session.world))
+    };
+    assert_eq!(run(false), run(true));
+}
