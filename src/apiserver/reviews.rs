@@ -43,23 +43,11 @@ pub(crate) fn answer(server: &Inner, user: &User, request: &Request) -> Result<O
         review.status.make().user_info = info(user).into();
     } else if let Some(review) = object.downcast_mut::<SelfSubjectAccessReview>() {
         let spec = review.spec.clone();
-        review.status = may(
-            server,
-            user,
-            spec.resource_attributes.get(),
-            spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path)),
-        )
-        .into();
+        review.status = may(server, user, spec.resource_attributes.get(), spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path))).into();
     } else if let Some(review) = object.downcast_mut::<SubjectAccessReview>() {
         let spec = review.spec.clone();
         let other = User { name: spec.user.clone(), groups: spec.groups.to_vec(), ..User::default() };
-        review.status = may(
-            server,
-            &other,
-            spec.resource_attributes.get(),
-            spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path)),
-        )
-        .into();
+        review.status = may(server, &other, spec.resource_attributes.get(), spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path))).into();
     } else if let Some(review) = object.downcast_mut::<LocalSubjectAccessReview>() {
         let spec = review.spec.clone();
         let other = User { name: spec.user.clone(), groups: spec.groups.to_vec(), ..User::default() };

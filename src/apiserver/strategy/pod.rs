@@ -47,7 +47,9 @@ fn prepare_create(object: &mut dyn Object, moment: &Moment) {
 }
 
 fn prepare_update(object: &mut dyn Object, old: &dyn Object, _: &Moment) {
-    let (Some(new), Some(old)) = (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>()) else {
+    let (Some(new), Some(old)) =
+        (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>())
+    else {
         return;
     };
     if new.spec.resources.is_none() && old.spec.resources.is_some() {
@@ -56,7 +58,9 @@ fn prepare_update(object: &mut dyn Object, old: &dyn Object, _: &Moment) {
 }
 
 fn prepare_status(object: &mut dyn Object, old: &dyn Object) {
-    let (Some(new), Some(old)) = (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>()) else {
+    let (Some(new), Some(old)) =
+        (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>())
+    else {
         return;
     };
     // Old kubelets spoil owner references, which the garbage collector relies on.
@@ -175,6 +179,10 @@ pub fn bind(
     for (key, value) in labels.iter() {
         pod.metadata.labels.insert(key.clone(), value.clone());
     }
-    set_condition(pod, PodCondition { type_: "PodScheduled".into(), status: "True".into(), ..Default::default() }, now);
+    set_condition(
+        pod,
+        PodCondition { type_: "PodScheduled".into(), status: "True".into(), ..Default::default() },
+        now,
+    );
     Ok(())
 }

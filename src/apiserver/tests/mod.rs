@@ -48,13 +48,7 @@ impl Client {
         let addr = Addr { ip: ETCD, port: 6443 };
         loop {
             if let Ok(conn) = ctx.connect(addr).await {
-                return Client {
-                    conn,
-                    stream: RefCell::new(0),
-                    credential,
-                    agent: "test/v1".into(),
-                    write: RefCell::default(),
-                };
+                return Client { conn, stream: RefCell::new(0), credential, agent: "test/v1".into(), write: RefCell::default() };
             }
             ctx.sleep(sim::Duration::from_millis(50)).await;
         }
@@ -117,7 +111,9 @@ impl Client {
         let request = self.request(verb, Client::target(kind, subresource, namespace, name), body, query);
         match self.send(request).await?.answer {
             Answer::Object(object) => Ok(object),
-            Answer::Status(status) => Ok(AnyRev { revision: 0, body: Rc::new((*status).clone().into_object()) }),
+            Answer::Status(status) => {
+                Ok(AnyRev { revision: 0, body: Rc::new((*status).clone().into_object()) })
+            }
             _ => panic!("no object"),
         }
     }

@@ -30,9 +30,7 @@ fn a_cluster_ip_is_an_address_object_and_goes_with_the_service() {
         let status = client.create("default", taken).await.unwrap_err();
         assert_eq!(
             status.to_string(),
-            format!(
-                "Service \"other\" is invalid: spec.clusterIPs: Invalid value: [\"{ip}\"]: failed to allocate IP {ip}: provided IP is already allocated"
-            )
+            format!("Service \"other\" is invalid: spec.clusterIPs: Invalid value: [\"{ip}\"]: failed to allocate IP {ip}: provided IP is already allocated")
         );
         let mut outside = service("other", "ClusterIP");
         outside.spec.make().cluster_ip = "192.0.2.1".into();
