@@ -113,8 +113,13 @@ impl Observer {
         steps.map(|r| server.cache.resource(r.index).changed()).max().unwrap_or(0)
     }
 
-    /// All nodes are Ready.
+    /// All nodes are Ready, the control plane has its leaders, and pods can be made.
     pub fn booted(&self, world: &World) -> bool {
+        let led = world.observed().managers.borrow().values().any(|m| m.is_leading())
+            && world.observed().schedulers.borrow().values().any(|s| s.leads());
+        if !led || get(world, "ServiceAccount", "default", "default").is_none() {
+            return false;
+        }
         let nodes = list::<Node>(world, "", "nodes");
         let ready = nodes.iter().filter(|n| readiness(n) == Readiness::True).count();
         ready as u64 == u64::from(world.blueprint().nodes)
@@ -394,7 +399,7 @@ pub fn place_of(process: &str) -> Option<Place> {
 }
 
 /// Nanoseconds since the world's start of a time in seconds since 1970.
-pub fn since_start(world: &World, unix: Option<i64>) -> u64 {
+fn since_start(world: &World, unix: Option<i64>) -> u64 {
     let seconds = unix.unwrap_or(0).saturating_sub(world.blueprint().epoch);
     u64::try_from(seconds).unwrap_or(0).saturating_mul(SECOND)
 }
@@ -414,7 +419,7 @@ fn readiness(node: &Node) -> Readiness {
 }
 
 /// A taint as kubectl prints it.
-pub fn taint_text(taint: &api::core_v1::Taint) -> String {
+fn taint_text(taint: &api::core_v1::Taint) -> String {
     if taint.value.is_empty() {
         format!("{}:{}", taint.key, taint.effect)
     } else {
@@ -515,7 +520,7 @@ fn faults(world: &World, before: &[FaultView]) -> Vec<FaultView> {
 }
 
 /// A row of the events' table.
-pub fn event_row(event: &Event, epoch: i64) -> EventRow {
+fn event_row(event: &Event, epoch: i64) -> EventRow {
     let nanos = |unix: Option<i64>| {
         u64::try_from(unix.unwrap_or(epoch).saturating_sub(epoch)).unwrap_or(0).saturating_mul(SECOND)
     };
@@ -545,9 +550,4 @@ pub fn event_row(event: &Event, epoch: i64) -> EventRow {
         message: event.message.to_string(),
         count: u32::try_from(series.map_or(event.count, |s| s.count).max(1)).unwrap_or(1),
     }
-}
-
-/// A node's timers and its last heartbeat, as told last.
-pub fn node_timers(observer: &Observer, name: &str) -> (Vec<NodeTimer>, u64) {
-    observer.nodes.get(name).map(|(_, n)| (n.timers.clone(), n.heartbeat_at)).unwrap_or_default()
 }

@@ -181,12 +181,12 @@ fn refused_at(entry: &Rc<Entry>) -> DoorStage {
 }
 
 /// A controller's short name: `replicaset`, `node-lifecycle`.
-pub fn short_loop(name: &str) -> String {
+pub(super) fn short_loop(name: &str) -> String {
     name.strip_suffix("-controller").unwrap_or(name).to_string()
 }
 
 /// A number at the beginning of a loop's words.
-pub fn number(text: &str) -> Option<u32> {
+fn number(text: &str) -> Option<u32> {
     let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }

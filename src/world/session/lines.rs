@@ -92,7 +92,7 @@ impl Logs {
 }
 
 /// A line of the trace.
-pub fn line(world: &World, l: &sim::trace::LogLine) -> LogLine {
+fn line(world: &World, l: &sim::trace::LogLine) -> LogLine {
     let sim = world.sim();
     let name = sim.process_name(l.process);
     let host = sim.host_name(sim.process_host(l.process));

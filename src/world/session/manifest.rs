@@ -146,6 +146,12 @@ pub fn check(id: u32, text: &str) -> ManifestResult {
                 continue;
             }
         }
+        if info.namespaced
+            && let Some(meta) = object.metadata_mut()
+            && meta.namespace.is_empty()
+        {
+            meta.namespace = "default".into();
+        }
         api::defaults::apply(&mut *object);
         for error in api::validation::create(&*object).iter() {
             let message = error.to_string();

@@ -3,7 +3,6 @@
 
 mod cluster_view;
 mod control_plane;
-mod inspect;
 mod lines;
 mod manifest;
 mod pods;
@@ -12,7 +11,6 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod trip;
-mod why;
 
 use crate::blueprint::Blueprint;
 use crate::cluster::World;
@@ -85,7 +83,7 @@ pub struct Session {
     dirty: bool,
     timeline: VecDeque<TimelineEntry>,
     lanes: std::collections::BTreeMap<String, String>,
-    inputs: VecDeque<String>,
+    inputs: VecDeque<(u64, String)>,
     quiet_since: Instant,
     activity: u64,
 }
@@ -243,7 +241,7 @@ impl Session {
         if self.inputs.len() >= MAX_INPUTS {
             self.inputs.pop_front();
         }
-        self.inputs.push_back(format!("{} ns  {line}", self.now()));
+        self.inputs.push_back((self.now(), line.to_string()));
     }
 
     fn fault(&mut self, line: &str) {
@@ -470,11 +468,13 @@ impl Session {
             && (self.inspected == 0 || wall.saturating_sub(self.inspected) >= INSPECT_EVERY)
         {
             self.inspected = wall;
-            let inspector = inspect::look(&self.world, &self.observer, selection);
-            let bytes = view::encode(&inspector);
-            if bytes != self.shown {
-                self.shown = bytes;
-                self.outbox.push(ToPage::Inspector(Box::new(inspector)));
+            let inputs: Vec<(u64, String)> = self.inputs.iter().cloned().collect();
+            if let Some(inspector) = crate::inspect::inspect(&self.world, &inputs, selection) {
+                let bytes = view::encode(&inspector);
+                if bytes != self.shown {
+                    self.shown = bytes;
+                    self.outbox.push(ToPage::Inspector(Box::new(inspector)));
+                }
             }
         }
     }
@@ -559,7 +559,7 @@ impl Session {
             lines
         });
         let mut inputs = vec![format!("{:?}", self.start)];
-        inputs.extend(self.inputs.iter().cloned());
+        inputs.extend(self.inputs.iter().map(|(at, line)| format!("{at} ns  {line}")));
         CrashReport {
             message: message.into(),
             location: location.into(),
