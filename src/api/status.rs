@@ -174,7 +174,6 @@ impl Status {
                 reason: e.ty.cause().into(),
                 message: e.body().into(),
                 field: Str::from(&e.field),
-                ..Default::default()
             })
             .collect();
         s
@@ -353,7 +352,6 @@ impl Status {
             reason: cause.into(),
             message: message.into(),
             field: field.into(),
-            ..Default::default()
         });
         self
     }

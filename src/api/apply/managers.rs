@@ -78,7 +78,6 @@ impl Conflict {
             reason: "FieldManagerConflict".into(),
             message: format!("conflict with {}", self.manager).into(),
             field: self.path.to_string().into(),
-            ..Default::default()
         }
     }
 }

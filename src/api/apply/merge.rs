@@ -55,12 +55,12 @@ fn both(live: Option<&Value>, applied: Option<&Value>, shape: Shape) -> Result<O
 ///
 /// # Errors
 /// Items without keys; duplicates unless they are allowed.
-fn elements<'a>(
-    list: &'a List<Value>,
+fn elements(
+    list: &List<Value>,
     relation: Relation,
     item: Shape,
     duplicates: bool,
-) -> Result<Vec<(Element, &'a Value)>, String> {
+) -> Result<Vec<(Element, &Value)>, String> {
     let mut out: Vec<(Element, &Value)> = Vec::new();
     for (i, v) in list.iter().enumerate() {
         let e = View::Json(v.clone()).element(relation, item).map_err(|e| format!("element {i}: {e}"))?;

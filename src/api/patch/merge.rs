@@ -85,10 +85,8 @@ fn filter(patch: &Value, nulls: bool) -> Value {
             }
             Value::Null => {}
             // An empty object is a value, not an empty patch.
-            Value::Object(m) if m.is_empty() => {
-                if !nulls {
-                    out.insert(k, v.clone());
-                }
+            Value::Object(m) if m.is_empty() && !nulls => {
+                out.insert(k, v.clone());
             }
             Value::Object(_) => {
                 let kept = filter(v, nulls);

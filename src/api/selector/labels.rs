@@ -54,18 +54,18 @@ impl Requirement {
         let shown = || List::from(values.clone());
         match operator {
             Operator::In | Operator::NotIn if values.is_empty() => {
-                errors.push(field::invalid(&path, &shown(), "for 'in', 'notin' operators, values set can't be empty"))
+                errors.push(field::invalid(&path, shown(), "for 'in', 'notin' operators, values set can't be empty"))
             }
             Operator::Equals | Operator::DoubleEquals | Operator::NotEquals if values.len() != 1 => {
-                errors.push(field::invalid(&path, &shown(), "exact-match compatibility requires one single value"))
+                errors.push(field::invalid(&path, shown(), "exact-match compatibility requires one single value"))
             }
             Operator::Exists | Operator::DoesNotExist if !values.is_empty() => {
-                errors.push(field::invalid(&path, &shown(), "values set must be empty for exists and does not exist"))
+                errors.push(field::invalid(&path, shown(), "values set must be empty for exists and does not exist"))
             }
             Operator::GreaterThan | Operator::LessThan => {
                 if values.len() != 1 {
                     let why = "for 'Gt', 'Lt' operators, exactly one value is required";
-                    errors.push(field::invalid(&path, &shown(), why));
+                    errors.push(field::invalid(&path, shown(), why));
                 }
                 for (i, v) in values.iter().enumerate().filter(|(_, v)| v.parse::<i64>().is_err()) {
                     let why = "for 'Gt', 'Lt' operators, the value must be an integer";

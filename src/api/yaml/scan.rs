@@ -238,7 +238,7 @@ impl Scanner {
             self.push(TokenKind::StreamStart, self.mark);
             return Ok(());
         }
-        self.to_next_token()?;
+        self.skip_to_next_token()?;
         self.unroll_indent(self.column());
         self.cache(4)?;
         let c = self.at(0);
@@ -516,7 +516,7 @@ impl Scanner {
         Ok(())
     }
 
-    fn to_next_token(&mut self) -> Scan<()> {
+    fn skip_to_next_token(&mut self) -> Scan<()> {
         loop {
             self.cache(1)?;
             if self.mark.column == 0 && self.at(0) == '\u{feff}' {

@@ -1,4 +1,4 @@
-//! What the object model's hot paths cost: `cargo run --release -p tabernetes-api --example bench`.
+//! What the object model's hot paths cost: `cargo bench -p tabernetes-api`.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 use api::apply::{self, Request, reset_fields};
 use api::core_v1::{ContainerStatus, Pod, PodCondition};
