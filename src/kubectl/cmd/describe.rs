@@ -127,6 +127,7 @@ async fn related(k: &Kubectl<'_>, d: &Describer, object: &Value) -> Result<Relat
                 Err(e) if d.kind == "ReplicaSet" => r.pods_error = Some(e.message()),
                 Err(e) => return Err(e),
             },
+            Need::PodsOfNamespace => r.pods = k.list(&pods, &namespace, "", "").await?,
             Need::PodsOnNode => {
                 let fields = format!("spec.nodeName={name},status.phase!=Failed,status.phase!=Succeeded");
                 match k.list(&pods, "", "", &fields).await {

@@ -1,6 +1,8 @@
 //! `kubectl describe`: one file a kind, each a function from the object and what belongs to it to text.
 //! Follows k8s.io/kubectl/pkg/describe.
 
+mod addresses;
+mod autoscaling;
 mod config;
 mod generic;
 mod network;
@@ -8,6 +10,7 @@ pub(crate) mod node;
 mod pod;
 mod policy;
 pub mod rbac;
+mod storage;
 pub mod template;
 #[cfg(test)]
 mod tests;
@@ -29,6 +32,8 @@ pub enum Need {
     EventsOfNode,
     /// Pods that its selector finds.
     PodsBySelector,
+    /// All pods of its namespace.
+    PodsOfNamespace,
     /// Pods on the node that have not ended.
     PodsOnNode,
     /// EndpointSlices of the Service.
@@ -80,6 +85,7 @@ pub struct Describer {
     pub print: fn(&mut Writer, &Value, &Related),
 }
 
+const NETWORKING: &str = "networking.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// All describers; other kinds get the generic one.
@@ -117,12 +123,7 @@ pub static DESCRIBERS: &[Describer] = &[
         needs: &[Need::Events],
         print: network::endpoint_slice,
     },
-    Describer {
-        group: "networking.k8s.io",
-        kind: "Ingress",
-        needs: &[Need::Events, Need::Backends],
-        print: network::ingress,
-    },
+    Describer { group: NETWORKING, kind: "Ingress", needs: &[Need::Events, Need::Backends], print: network::ingress },
     Describer {
         group: "apps",
         kind: "Deployment",
@@ -148,6 +149,25 @@ pub static DESCRIBERS: &[Describer] = &[
         print: workload::stateful_set,
     },
     Describer { group: "batch", kind: "Job", needs: &[Need::Events], print: workload::job },
+    Describer { group: "batch", kind: "CronJob", needs: &[Need::Events], print: workload::cron_job },
+    Describer {
+        group: "autoscaling",
+        kind: "HorizontalPodAutoscaler",
+        needs: &[Need::Events],
+        print: autoscaling::autoscaler,
+    },
+    Describer { group: "", kind: "PersistentVolume", needs: &[Need::Events], print: storage::volume },
+    Describer {
+        group: "",
+        kind: "PersistentVolumeClaim",
+        needs: &[Need::Events, Need::PodsOfNamespace],
+        print: storage::claim,
+    },
+    Describer { group: "storage.k8s.io", kind: "StorageClass", needs: &[Need::Events], print: storage::storage_class },
+    Describer { group: NETWORKING, kind: "NetworkPolicy", needs: &[], print: addresses::network_policy },
+    Describer { group: NETWORKING, kind: "IngressClass", needs: &[Need::Events], print: addresses::ingress_class },
+    Describer { group: NETWORKING, kind: "ServiceCIDR", needs: &[Need::Events], print: addresses::service_cidr },
+    Describer { group: NETWORKING, kind: "IPAddress", needs: &[Need::Events], print: addresses::ip_address },
     Describer { group: RBAC, kind: "Role", needs: &[], print: rbac::role },
     Describer { group: RBAC, kind: "ClusterRole", needs: &[], print: rbac::role },
     Describer { group: RBAC, kind: "RoleBinding", needs: &[], print: rbac::binding },

@@ -255,26 +255,11 @@ fn env(w: &mut Writer, container: &Value, pod: Option<&Value>) {
     }
 }
 
-/// `fieldpath.ExtractFieldPathAsString` for what pods can refer to.
+/// `EnvValueRetriever`: kubectl's scheme knows only these two field labels of a pod.
 fn field_path(pod: &Value, path: &str) -> String {
-    if let Some((map, key)) = path.split_once("['") {
-        let key = key.trim_end_matches("']");
-        return pod.at(&map.replace('.', "/")).key(key).as_str().unwrap_or("").to_string();
-    }
     match path {
-        "metadata.labels" | "metadata.annotations" => {
-            let entries: Vec<String> = pod
-                .at(&path.replace('.', "/"))
-                .map_entries()
-                .map(|(k, v)| format!("{k}={}", quote(v.as_str().unwrap_or(""))))
-                .collect();
-            entries.join("\n")
-        }
-        "status.podIPs" => {
-            let ips: Vec<&str> = pod.list("status/podIPs").iter().map(|i| i.str("ip")).collect();
-            ips.join(",")
-        }
-        _ => pod.str(&path.replace('.', "/")).to_string(),
+        "metadata.name" | "metadata.namespace" => pod.str(&path.replace('.', "/")).to_string(),
+        _ => String::new(),
     }
 }
 
@@ -326,7 +311,8 @@ pub fn volumes(w: &mut Writer, volumes: &[Value], space: &str) {
     }
 }
 
-fn volume(w: &mut Writer, v: &Value) {
+/// The source of a volume.
+pub fn volume(w: &mut Writer, v: &Value) {
     let mut rows = |title: &str, rows: &[(&str, String)]| {
         w.put(2, &format!("Type:\t{title}\n"));
         for (label, value) in rows {

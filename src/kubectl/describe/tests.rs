@@ -289,3 +289,74 @@ Events:        <none>
 ",
     );
 }
+
+/// Every `testdata/KIND.json` is described as the real kubectl described it (`KIND.txt`).
+#[test]
+fn recorded() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("describe/testdata");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let items = |name: &str| json(&read(name)).list("items").to_vec();
+    let now = (read("now").trim().parse::<f64>().unwrap_or(0.0) * 1e9) as i64;
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|f| f.file_name().to_str()?.strip_suffix(".txt").map(String::from))
+        .collect();
+    names.sort();
+    let mut wrong = String::new();
+    for name in &names {
+        let object = json(&read(&format!("{name}.json")));
+        let (group, _) = crate::mapping::split_version(object.str("apiVersion"));
+        let d = describer(group, object.str("kind"));
+        let mut events = items("events.json");
+        events.extend(items("events-default.json"));
+        let about = |e: &&Value| {
+            e.str("involvedObject/name") == object.str("metadata/name")
+                && e.str("involvedObject/kind") == object.str("kind")
+                && (object.str("metadata/namespace").is_empty()
+                    || e.str("involvedObject/namespace") == object.str("metadata/namespace"))
+        };
+        let labels = object.at("spec/selector/matchLabels");
+        let selected = |p: &&Value| {
+            labels.map_entries().all(|(k, v)| p.at("metadata/labels").key(k).as_str() == v.as_str())
+                && labels.map_entries().next().is_some()
+        };
+        let on_node = |p: &&Value| {
+            p.str("spec/nodeName") == object.str("metadata/name")
+                && !matches!(p.str("status/phase"), "Succeeded" | "Failed")
+        };
+        let is_node = object.str("kind") == "Node";
+        let slices: Vec<Value> = items("slices.json")
+            .into_iter()
+            .filter(|s| {
+                s.at("metadata/labels").key("kubernetes.io/service-name").as_str() == Some(object.str("metadata/name"))
+            })
+            .collect();
+        let related = |now: i64| Related {
+            now,
+            events: Some(events.iter().filter(about).cloned().collect()),
+            pods: items("pods.json")
+                .iter()
+                .filter(|p| if is_node { on_node(p) } else { selected(p) })
+                .cloned()
+                .collect(),
+            slices: slices.clone(),
+            replica_sets: items("rs.json").iter().filter(selected).cloned().collect(),
+            lease: items("leases.json")
+                .into_iter()
+                .find(|l| l.str("metadata/name") == object.str("metadata/name"))
+                .map(Ok),
+            ..Related::default()
+        };
+        let want = read(&format!("{name}.txt"));
+        // The recording took seconds, in which time passed and events were counted up.
+        let head = |t: &str| t.split("\nEvents:").next().unwrap_or("").trim_end().to_string();
+        let at = |half: i64| describe(d, &object, &related(now + half * 500_000_000));
+        let got = at(0);
+        if !(0..40).any(|half| head(&at(half)) == head(&want)) {
+            wrong.push_str(&format!("=== {name}\n--- got\n{got}--- want\n{want}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

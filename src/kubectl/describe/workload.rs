@@ -1,7 +1,7 @@
 //! Deployment, ReplicaSet, DaemonSet, StatefulSet, Job.
 
 use super::template::pod_template;
-use super::writer::{controller_of, date, format_labels, format_selector, join, selector_text};
+use super::writer::{bool_text, controller_of, date, format_labels, format_selector, join, or_none, selector_text};
 use super::{Related, Writer};
 use crate::print::human::human_duration;
 use crate::print::time::parse_rfc3339;
@@ -284,6 +284,38 @@ pub fn job(w: &mut Writer, job: &Value, related: &Related) {
         w.put(0, &format!("Completed Indexes:\t{}\n", capped(status.str("completedIndexes"), 50)));
     }
     pod_template(w, spec.at("template"));
+    w.events(&related.events);
+}
+
+/// Describes a CronJob.
+pub fn cron_job(w: &mut Writer, cj: &Value, related: &Related) {
+    let spec = cj.at("spec");
+    let set = |v: &Value| if v.is_null() { "<unset>".to_string() } else { v.go_v() };
+    let seconds = |v: &Value| if v.is_null() { "<unset>".to_string() } else { format!("{}s", v.go_v()) };
+    w.head(cj);
+    w.put(0, &format!("Schedule:\t{}\n", spec.str("schedule")));
+    w.put(0, &format!("Concurrency Policy:\t{}\n", spec.str("concurrencyPolicy")));
+    w.put(0, &format!("Suspend:\t{}\n", bool_text(spec.at("suspend"))));
+    w.put(0, &format!("Time Zone:\t{}\n", set(spec.at("timeZone"))));
+    w.put(0, &format!("Successful Job History Limit:\t{}\n", set(spec.at("successfulJobsHistoryLimit"))));
+    w.put(0, &format!("Failed Job History Limit:\t{}\n", set(spec.at("failedJobsHistoryLimit"))));
+    w.put(0, &format!("Starting Deadline Seconds:\t{}\n", seconds(spec.at("startingDeadlineSeconds"))));
+    let job = spec.at("jobTemplate/spec");
+    let selector = if job.has("selector") { selector_text(job.at("selector")) } else { "<unset>".into() };
+    w.put(0, &format!("Selector:\t{selector}\n"));
+    w.put(0, &format!("Parallelism:\t{}\n", set(job.at("parallelism"))));
+    w.put(0, &format!("Completions:\t{}\n", set(job.at("completions"))));
+    if job.has("activeDeadlineSeconds") {
+        w.put(0, &format!("Active Deadline Seconds:\t{}\n", seconds(job.at("activeDeadlineSeconds"))));
+    }
+    pod_template(w, job.at("template"));
+    let last = match cj.str("status/lastScheduleTime") {
+        "" => "<unset>".to_string(),
+        t => date(t),
+    };
+    w.put(0, &format!("Last Schedule Time:\t{last}\n"));
+    let active: Vec<&str> = cj.list("status/active").iter().map(|j| j.str("name")).collect();
+    w.put(0, &format!("Active Jobs:\t{}\n", or_none(&active.join(", "))));
     w.events(&related.events);
 }
 

@@ -126,7 +126,7 @@ impl Writer {
         }
         self.flush();
         let mut events: Vec<&Value> = events.iter().collect();
-        events.sort_by_key(|e| event_time(e));
+        events.sort_by_key(|e| parse_rfc3339(e.str("lastTimestamp")));
         self.put(0, "Events:\n  Type\tReason\tAge\tFrom\tMessage\n");
         self.put(1, "----\t------\t----\t----\t-------\n");
         for e in events {
@@ -170,6 +170,15 @@ pub fn date(time: &str) -> String {
     match parse_rfc3339(time) {
         Some(t) => rfc1123z(t),
         None => "Mon, 01 Jan 0001 00:00:00 +0000".into(),
+    }
+}
+
+/// `printBoolPtr`.
+pub fn bool_text(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(true) => "True",
+        Value::Bool(false) => "False",
+        _ => "<unset>",
     }
 }
 
