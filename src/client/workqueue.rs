@@ -138,6 +138,12 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
         Inner::arm(&self.inner, &mut state);
     }
 
+    /// [`add_after`](Self::add_after), remembering the revision that made it necessary.
+    pub fn add_caused_after(&self, key: K, revision: u64, delay: Duration) {
+        self.inner.state.borrow_mut().causes.entry(key.clone()).or_default().insert(revision);
+        self.add_after(key, delay);
+    }
+
     /// Puts a key in after the delay that its failures have earned.
     pub fn add_rate_limited(&self, key: K) {
         let now = self.inner.ctx.now().as_nanos();

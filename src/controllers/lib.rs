@@ -9,6 +9,7 @@ pub mod endpoint;
 pub mod endpointslice;
 pub mod garbagecollector;
 pub mod history;
+pub mod job;
 mod manager;
 pub mod namespace;
 pub mod nodeipam;

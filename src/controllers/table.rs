@@ -31,6 +31,7 @@ controllers! {
     "serviceaccount-controller" => crate::serviceaccounts::start,
     "garbage-collector-controller" => crate::garbagecollector::start,
     "daemonset-controller" => crate::daemonset::start,
+    "job-controller" => crate::job::start,
     "deployment-controller" => crate::deployment::start,
     "replicaset-controller" => crate::replicaset::start,
     "statefulset-controller" => crate::statefulset::start,

@@ -2,6 +2,7 @@
 
 mod active_pods;
 mod claim;
+mod consistency;
 mod expectations;
 mod go_types;
 mod hash;
@@ -12,6 +13,7 @@ mod taints;
 
 pub use active_pods::pods_to_delete;
 pub use claim::{Claim, delete_owner_refs_patch};
+pub use consistency::Consistency;
 pub use expectations::Expectations;
 pub use hash::compute_hash;
 pub use node_affinity::matches_node;

@@ -30,6 +30,11 @@ impl PodControl<'_> {
         reference: OwnerReference,
     ) -> Result<Rev<Pod>, Status> {
         let pod = pod_from_template(template, owner, reference);
+        self.create_pod(namespace, pod, owner).await
+    }
+
+    /// Creates a pod that was made from a template.
+    pub async fn create_pod(&self, namespace: &str, pod: Pod, owner: &ObjectMeta) -> Result<Rev<Pod>, Status> {
         match self.client.create(namespace, pod).await {
             Ok(pod) => {
                 klog::info("Controller created pod")

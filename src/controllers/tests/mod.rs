@@ -3,6 +3,7 @@
 
 mod daemons;
 mod deletion;
+mod jobs;
 mod nodes;
 mod rollout;
 mod stateful;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use api::apps_v1::{Deployment, DeploymentSpec, ReplicaSet};
 use api::coordination_v1::Lease;
-use api::core_v1::{Binding, Container, Node, NodeCondition, ObjectReference, Pod, PodCondition, PodIP};
+use api::core_v1::{Binding, Container, ContainerStatus, Node, NodeCondition, ObjectReference, Pod, PodCondition, PodIP};
 use api::meta_v1::{DeleteOptions, LabelSelector};
 use api::rest::{Credential, ListOptions, TypedList};
 use api::{List, Map, MicroTime, OStr, Ptr, Resource, Time};
@@ -37,6 +38,8 @@ pub struct World {
     pub silent: Rc<RefCell<Vec<String>>>,
     /// Whether the stand-in kubelets report pods of this image ready.
     pub broken_image: Rc<RefCell<String>>,
+    /// Exit codes by image; containers of these images end after a second.
+    pub ending: Rc<RefCell<std::collections::BTreeMap<String, i32>>>,
 }
 
 /// Runs a test once all is up.
@@ -68,6 +71,7 @@ pub fn with_world<F: Future<Output = ()> + 'static>(test: impl FnOnce(World) -> 
             manager,
             silent: Rc::default(),
             broken_image: Rc::default(),
+            ending: Rc::default(),
         };
         world.eventually("the default service account", async |w: &World| {
             w.client.get::<api::core_v1::ServiceAccount>("default", "default").await.is_ok()
@@ -77,11 +81,22 @@ pub fn with_world<F: Future<Output = ()> + 'static>(test: impl FnOnce(World) -> 
         finished.set(true);
     });
     let limit = sim.now() + Duration::from_secs(4 * 3600);
+    let _shown = ShowLog(&sim);
     sim.run_while(limit, || !done.get()).unwrap();
-    if !done.get() || std::env::var_os("SHOW_LOG").is_some() {
-        sim.trace(|t| t.logs.since(0).for_each(|l| println!("{:?} {}{}] {}", l.at, l.severity.letter(), l.place, l.text)));
-    }
     assert!(done.get(), "the test did not end");
+}
+
+/// Prints the components' log when a test fails, or if `SHOW_LOG` is set.
+struct ShowLog<'a>(&'a Sim);
+
+impl Drop for ShowLog<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() || std::env::var_os("SHOW_LOG").is_some() {
+            self.0.trace(|t| {
+                t.logs.since(0).for_each(|l| println!("{:?} {}{}] {}", l.at, l.severity.letter(), l.place, l.text));
+            });
+        }
+    }
 }
 
 impl World {
@@ -93,11 +108,15 @@ impl World {
             }
             self.ctx.sleep(Duration::from_millis(100)).await;
         }
-        self.dump();
+        self.dump().await;
         panic!("never came: {what}");
     }
 
-    fn dump(&self) {
+    async fn dump(&self) {
+        for p in self.list::<Pod>().await {
+            let m = &p.metadata;
+            println!("pod {} r{} on {} {} {}", m.name, p.revision, p.spec.node_name, p.status.phase, m.deletion_timestamp);
+        }
         for c in self.manager.controllers() {
             println!("{} {:?} {:?}", c.name, c.last_run(), c.queues());
         }
@@ -204,8 +223,26 @@ impl World {
             let _ = self.client.delete::<Pod>(&meta.namespace, &meta.name, &now).await;
             return;
         }
+        let image = pod.spec.containers.first().map(|c| c.image.to_string()).unwrap_or_default();
+        let code = self.ending.borrow().get(&image).copied();
+        if let Some(code) = code.filter(|_| pod.status.phase == "Running") {
+            self.ctx.sleep(Duration::from_secs(1)).await;
+            let mut copy = (**pod).clone();
+            let status = copy.status.make();
+            status.phase = if code == 0 { "Succeeded".into() } else { "Failed".into() };
+            let mut container = ContainerStatus { name: "app".into(), ..Default::default() };
+            let terminated = container.state.terminated.make();
+            terminated.exit_code = code;
+            terminated.finished_at = self.now();
+            status.container_statuses = List::from(vec![container]);
+            for c in status.conditions.make() {
+                c.status = "False".into();
+            }
+            let _ = self.client.update_status(copy, pod.revision).await;
+            return;
+        }
         let broken = pod.spec.containers.first().is_some_and(|c| c.image == *self.broken_image.borrow().as_str());
-        if pod.status.phase == "Running" || broken {
+        if !matches!(&*pod.status.phase, "" | "Pending") || broken {
             return;
         }
         self.ctx.sleep(Duration::from_millis(500)).await;
