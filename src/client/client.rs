@@ -15,10 +15,10 @@ use sim::{Addr, Ctx, NetError};
 
 use crate::causes::Causes;
 use crate::flowcontrol::TokenBucket;
+use crate::klog;
 use crate::streams::{ByteStream, Watch};
 use crate::transport::{Incoming, Stream, Transport};
 use crate::url::{method, url};
-use crate::klog;
 
 /// How often a request is tried again that the server asked to repeat, or that a broken connection lost
 /// (`maxRetries`).

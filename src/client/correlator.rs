@@ -110,11 +110,7 @@ fn aggregate_key(event: &Event) -> String {
 impl Correlator {
     /// One that has seen nothing.
     pub fn new() -> Correlator {
-        Correlator {
-            aggregates: Lru::new(CACHE_ENTRIES),
-            seen: Lru::new(CACHE_ENTRIES),
-            spam: Lru::new(CACHE_ENTRIES),
-        }
+        Correlator { aggregates: Lru::new(CACHE_ENTRIES), seen: Lru::new(CACHE_ENTRIES), spam: Lru::new(CACHE_ENTRIES) }
     }
 
     /// Combines, counts and filters one event. `unix_nanos` is the time of day.
@@ -129,8 +125,7 @@ impl Correlator {
 
     /// The server has taken an event: later equal ones change this object.
     pub fn written(&mut self, event: &Event) {
-        let seen =
-            Seen { count: event.count, first: event.first_timestamp.clone(), name: event.metadata.name.clone() };
+        let seen = Seen { count: event.count, first: event.first_timestamp, name: event.metadata.name.clone() };
         self.seen.insert(event_key(event), seen);
     }
 
@@ -157,7 +152,7 @@ impl Correlator {
         combined.metadata.name = format!("{}.{:x}", event.involved_object.name, unix_nanos).into();
         combined.metadata.namespace = event.metadata.namespace.clone();
         combined.count = 1;
-        combined.first_timestamp = now.clone();
+        combined.first_timestamp = now;
         combined.last_timestamp = now;
         combined.involved_object = event.involved_object.clone();
         combined.message = format!("(combined from similar events): {}", event.message).into();
@@ -171,14 +166,13 @@ impl Correlator {
         let known = match self.seen.get(key) {
             Some(seen) => {
                 event.metadata.name = seen.name.clone();
-                event.first_timestamp = seen.first.clone();
+                event.first_timestamp = seen.first;
                 event.count = seen.count.saturating_add(1);
                 true
             }
             None => false,
         };
-        let seen =
-            Seen { count: event.count, first: event.first_timestamp.clone(), name: event.metadata.name.clone() };
+        let seen = Seen { count: event.count, first: event.first_timestamp, name: event.metadata.name.clone() };
         self.seen.insert(key.clone(), seen);
         (event, known)
     }

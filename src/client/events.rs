@@ -60,6 +60,7 @@ impl EventsV1Recorder {
 
     /// Says that something happened to `regarding`, perhaps with a second object. `type_` is `Normal` or `Warning`,
     /// `action` what was tried. Never waits.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of client-go's Eventf, and the causes")]
     pub fn eventf(
         &self,
         regarding: &ObjectReference,
@@ -192,8 +193,7 @@ async fn keep_series(inner: Rc<Inner>) {
         inner.ctx.sleep(FINISH).await;
         if inner.ctx.now().since(refreshed) >= REFRESH {
             refreshed = inner.ctx.now();
-            let running: Vec<Event> =
-                inner.cache.borrow().values().filter(|e| e.series.is_some()).cloned().collect();
+            let running: Vec<Event> = inner.cache.borrow().values().filter(|e| e.series.is_some()).cloned().collect();
             for event in running {
                 inner.record(&inner.client, &event).await;
             }

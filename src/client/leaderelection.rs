@@ -257,7 +257,10 @@ impl LeaderElector {
                 true
             }
             Err(err) => {
-                klog::error("Failed to update lease").err(&err).str("lock", &lock).log(&self.ctx, "leaderelection.go:511");
+                klog::error("Failed to update lease")
+                    .err(&err)
+                    .str("lock", &lock)
+                    .log(&self.ctx, "leaderelection.go:511");
                 false
             }
         }

@@ -103,7 +103,10 @@ mod tests {
         let mut template = PodTemplateSpec::default();
         template.metadata.labels.insert("app", "web".into());
         let patch = template_patch(&template);
-        assert!(patch.starts_with(r#"{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"web"}},"#), "{patch}");
+        assert!(
+            patch.starts_with(r#"{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"web"}},"#),
+            "{patch}"
+        );
         assert!(api::json::Value::parse(&patch).is_ok());
         let revision = new_revision("default", "web-1", patch.clone(), 1);
         assert!(matches(&revision, &patch));

@@ -117,11 +117,10 @@ mod tests {
         p.spec.make().node_name = node.into();
         p.status.make().phase = "Running".into();
         if let Some(seconds) = ready_for {
-            let mut c = PodCondition::default();
-            c.type_ = "Ready".into();
-            c.status = "True".into();
-            c.last_transition_time = api::Time::from_unix(NOW / 1_000_000_000 - seconds);
-            p.status.make().conditions.make().push(c);
+            let last_transition_time = api::Time::from_unix(NOW / 1_000_000_000 - seconds);
+            let (type_, status) = ("Ready".into(), "True".into());
+            let ready = PodCondition { type_, status, last_transition_time, ..Default::default() };
+            p.status.make().conditions.push(ready);
         }
         Rev::new(1, p)
     }

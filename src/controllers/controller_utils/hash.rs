@@ -76,7 +76,8 @@ fn value(out: &mut String, type_: &str, r: Ref<'_>) {
             _ => out.push_str("<nil>"),
         };
     }
-    let element = if type_ == "v1.ResourceList" { Some("resource.Quantity") } else { type_.strip_prefix("map[string]") };
+    let element =
+        if type_ == "v1.ResourceList" { Some("resource.Quantity") } else { type_.strip_prefix("map[string]") };
     if let Some(element) = element {
         return match r {
             Ref::Map(map) if !map.is_empty() => {

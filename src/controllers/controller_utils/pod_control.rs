@@ -81,8 +81,7 @@ impl PodControl<'_> {
 
 /// A pod as the template says, not yet stored (`GetPodFromTemplate`).
 pub fn pod_from_template(template: &PodTemplateSpec, owner: &ObjectMeta, reference: OwnerReference) -> Pod {
-    let mut pod = Pod::default();
-    pod.metadata = ObjectMeta {
+    let metadata = ObjectMeta {
         labels: template.metadata.labels.clone(),
         annotations: template.metadata.annotations.clone(),
         finalizers: template.metadata.finalizers.clone(),
@@ -90,8 +89,7 @@ pub fn pod_from_template(template: &PodTemplateSpec, owner: &ObjectMeta, referen
         owner_references: List::from(vec![reference]),
         ..ObjectMeta::default()
     };
-    pod.spec = template.spec.clone();
-    pod
+    Pod { metadata, spec: template.spec.clone(), ..Pod::default() }
 }
 
 /// `<controller>-`, if that can begin a name (`getPodsPrefix`).

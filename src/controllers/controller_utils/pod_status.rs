@@ -7,14 +7,14 @@ use client::Client;
 
 /// Sets a condition in a status; says whether anything changed (`UpdatePodCondition`).
 pub fn update_pod_condition(status: &mut PodStatus, mut condition: PodCondition, now: &Time) -> bool {
-    condition.last_transition_time = now.clone();
+    condition.last_transition_time = *now;
     let Some(at) = status.conditions.iter().position(|c| c.type_ == condition.type_) else {
         status.conditions.make().push(condition);
         return true;
     };
     let Some(old) = status.conditions.make().get_mut(at) else { return false };
     if condition.status == old.status {
-        condition.last_transition_time = old.last_transition_time.clone();
+        condition.last_transition_time = old.last_transition_time;
     }
     let changed = condition.status != old.status
         || condition.reason != old.reason

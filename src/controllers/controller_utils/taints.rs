@@ -98,7 +98,7 @@ pub async fn remove_taints(ctx: &Ctx, client: &Client, node: &Node, remove: &[Ta
 /// Adds some taints and removes others (`SwapNodeControllerTaint`); says whether all of it succeeded.
 pub async fn swap_taints(ctx: &Ctx, client: &Client, node: &Node, mut add: Vec<Taint>, remove: &[Taint]) -> bool {
     let now = Time::from_unix(ctx.unix_nanos().div_euclid(1_000_000_000));
-    add.iter_mut().for_each(|t| t.time_added = now.clone());
+    add.iter_mut().for_each(|t| t.time_added = now);
     let name = &node.metadata.name;
     if let Err(err) = add_taints(ctx, client, name, &add).await {
         klog::unhandled(format!("unable to taint {} unresponsive Node \"{name}\": {err}", json_of(&add)))

@@ -87,10 +87,7 @@ impl DaemonSetsController {
             Delta::Updated { .. } => ("Updating daemon set", "daemon_controller.go:310"),
             Delta::Deleted(_) => ("Deleting daemon set", "daemon_controller.go:335"),
         };
-        klog::info(message)
-            .str("logger", LOGGER)
-            .obj("daemonset", &key.namespace, &key.name)
-            .log(&self.ctx, place);
+        klog::info(message).str("logger", LOGGER).obj("daemonset", &key.namespace, &key.name).log(&self.ctx, place);
         let recreated = matches!(delta, Delta::Updated { old, new } if old.metadata.uid != new.metadata.uid);
         if recreated || matches!(delta, Delta::Deleted(_)) {
             self.expectations.delete(&key);
@@ -108,10 +105,11 @@ impl DaemonSetsController {
                 return;
             }
             let (before, after) = (controller_of(&old.metadata), controller_of(meta));
-            if !going && !utils::same_ref(before, after) {
-                if let Some(set) = before.and_then(|r| self.resolve(&meta.namespace, r)) {
-                    self.queue.add_caused(Key::of(&set.metadata), new.revision);
-                }
+            if !going
+                && !utils::same_ref(before, after)
+                && let Some(set) = before.and_then(|r| self.resolve(&meta.namespace, r))
+            {
+                self.queue.add_caused(Key::of(&set.metadata), new.revision);
             }
         }
         let Some(reference) = controller_of(meta) else {

@@ -39,7 +39,9 @@ impl Placement {
                 effect: effect.into(),
                 ..Toleration::default()
             };
-            let same = |t: &Toleration| t.key == own.key && t.effect == own.effect && t.operator == own.operator && t.value == own.value;
+            let same = |t: &Toleration| {
+                t.key == own.key && t.effect == own.effect && t.operator == own.operator && t.value == own.value
+            };
             match tolerations.iter_mut().find(|t| same(t)) {
                 Some(there) => *there = own,
                 None => tolerations.push(own),
@@ -111,9 +113,8 @@ pub(super) fn target_node(pod: &Pod) -> Option<Str> {
 
 /// Pods bound to a node first, then the older.
 pub(super) fn by_phase_and_age(a: &Rev<Pod>, b: &Rev<Pod>) -> Ordering {
-    let key = |p: &Rev<Pod>| {
-        (p.spec.node_name.is_empty(), p.metadata.creation_timestamp.unix(), p.metadata.name.clone())
-    };
+    let key =
+        |p: &Rev<Pod>| (p.spec.node_name.is_empty(), p.metadata.creation_timestamp.unix(), p.metadata.name.clone());
     key(a).cmp(&key(b))
 }
 

@@ -49,7 +49,9 @@ impl Run<'_> {
                 *copy.status.make() = status.clone();
                 match self.client.update_status(copy, base.revision).await {
                     Ok(_) => break,
-                    Err(err) if attempt >= 1 => return Err(format!("error storing status for daemon set: {err}").into()),
+                    Err(err) if attempt >= 1 => {
+                        return Err(format!("error storing status for daemon set: {err}").into());
+                    }
                     Err(_) => {}
                 }
                 base = self.client.get::<DaemonSet>(&self.key.namespace, &self.key.name).await?;

@@ -33,12 +33,8 @@ impl Run<'_> {
     /// Replaces pods of old revisions, no more at a time than may be missing or in surplus.
     pub(super) async fn rolling_update(&self) -> Result<(), SyncError> {
         let mut by_node = self.by_node(false).await?;
-        let wanted: Vec<Str> = self
-            .nodes
-            .iter()
-            .filter(|n| self.placement.should_run(n).0)
-            .map(|n| n.metadata.name.clone())
-            .collect();
+        let wanted: Vec<Str> =
+            self.nodes.iter().filter(|n| self.placement.should_run(n).0).map(|n| n.metadata.name.clone()).collect();
         for name in &wanted {
             by_node.entry(name.clone()).or_default();
         }
@@ -53,8 +49,7 @@ impl Run<'_> {
         let (mut unavailable, mut surge) = (0usize, 0usize);
         for (node, pods) in &by_node {
             let living = pods.iter().filter(|p| p.metadata.deletion_timestamp.unix().is_none());
-            let (new, old): (Vec<_>, Vec<_>) =
-                living.partition(|p| placement::is_updated(p, &self.set, &self.hash));
+            let (new, old): (Vec<_>, Vec<_>) = living.partition(|p| placement::is_updated(p, &self.set, &self.hash));
             if new.len() > 1 || old.len() > 1 {
                 // The core loop deletes what is too much first.
                 klog::info("DaemonSet has excess pods on node, skipping to allow the core loop to process")

@@ -90,10 +90,8 @@ impl DeploymentController {
                 }
                 let (before, after) = (controller_of(&old.metadata), controller_of(&new.metadata));
                 let moved = !utils::same_ref(before, after);
-                if moved {
-                    if let Some(d) = before.and_then(|r| self.resolve(&old.metadata.namespace, r)) {
-                        self.queue.add_caused(Key::of(&d.metadata), new.revision);
-                    }
+                if moved && let Some(d) = before.and_then(|r| self.resolve(&old.metadata.namespace, r)) {
+                    self.queue.add_caused(Key::of(&d.metadata), new.revision);
                 }
                 let relabelled = old.metadata.labels != new.metadata.labels;
                 self.replica_set_changed(new, relabelled || moved, "updated", "deployment_controller.go:313");

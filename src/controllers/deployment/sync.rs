@@ -370,10 +370,10 @@ pub(super) fn proportional_sizes(d: &Deployment, mut active: Vec<Rev<ReplicaSet>
         let size = rs_replicas(&rs).saturating_add(share);
         sizes.push((rs, size));
     }
-    if to_add != 0 {
-        if let Some((_, size)) = sizes.first_mut() {
-            *size = size.saturating_add(to_add.saturating_sub(added)).max(0);
-        }
+    if to_add != 0
+        && let Some((_, size)) = sizes.first_mut()
+    {
+        *size = size.saturating_add(to_add.saturating_sub(added)).max(0);
     }
     sizes
 }

@@ -216,8 +216,8 @@ pub fn condition(type_: &str, status: &str, reason: &str, message: String, now: 
     DeploymentCondition {
         type_: type_.into(),
         status: status.into(),
-        last_update_time: now.clone(),
-        last_transition_time: now.clone(),
+        last_update_time: *now,
+        last_transition_time: *now,
         reason: reason.into(),
         message: message.into(),
     }
@@ -235,7 +235,7 @@ pub fn set_condition(status: &mut DeploymentStatus, mut condition: DeploymentCon
             return;
         }
         if current.status == condition.status {
-            condition.last_transition_time = current.last_transition_time.clone();
+            condition.last_transition_time = current.last_transition_time;
         }
     }
     remove_condition(status, &condition.type_.clone());
@@ -254,8 +254,8 @@ pub fn from_replica_set_condition(c: &ReplicaSetCondition) -> DeploymentConditio
     DeploymentCondition {
         type_: c.type_.clone(),
         status: c.status.clone(),
-        last_transition_time: c.last_transition_time.clone(),
-        last_update_time: c.last_transition_time.clone(),
+        last_transition_time: c.last_transition_time,
+        last_update_time: c.last_transition_time,
         reason: c.reason.clone(),
         message: c.message.clone(),
     }

@@ -88,7 +88,7 @@ pub fn selects(selector: &Map<Str>, labels: &Map<Str>) -> bool {
 /// Whether a pod has an address and is not finished.
 pub fn should_be_in_endpoints(pod: &Pod, include_terminating: bool) -> bool {
     !matches!(&*pod.status.phase, "Failed" | "Succeeded")
-        && !(pod.status.pod_ip.is_empty() && pod.status.pod_ips.is_empty())
+        && (!pod.status.pod_ip.is_empty() || !pod.status.pod_ips.is_empty())
         && (include_terminating || pod.metadata.deletion_timestamp.unix().is_none())
 }
 

@@ -145,10 +145,10 @@ impl Graph {
     pub fn add_absent(&mut self, identity: Identity) {
         self.absent_clock += 1;
         self.absent.insert(identity, self.absent_clock);
-        if self.absent.len() > ABSENT_OWNERS {
-            if let Some(oldest) = self.absent.iter().min_by_key(|(_, t)| **t).map(|(k, _)| k.clone()) {
-                self.absent.remove(&oldest);
-            }
+        if self.absent.len() > ABSENT_OWNERS
+            && let Some(oldest) = self.absent.iter().min_by_key(|(_, t)| **t).map(|(k, _)| k.clone())
+        {
+            self.absent.remove(&oldest);
         }
     }
 
@@ -222,10 +222,10 @@ impl Graph {
                 }
             }
         }
-        if is_deleted(seen.new) {
-            if let Some(node) = self.nodes.get_mut(uid) {
-                node.being_deleted = true;
-            }
+        if is_deleted(seen.new)
+            && let Some(node) = self.nodes.get_mut(uid)
+        {
+            node.being_deleted = true;
         }
     }
 
@@ -297,13 +297,13 @@ impl Graph {
         if node.is_virtual && !other.is_empty() {
             // Some dependents mean another object by this uid: look for that one too.
             self.lose_matching(identity, matching, &mut work);
-            if node.identity == *identity {
-                if let Some(alternative) = alternative(&other, identity) {
-                    if let Some(node) = self.nodes.get_mut(&identity.uid) {
-                        node.identity = alternative.clone();
-                    }
-                    work.attempt_to_delete_later.push(alternative);
+            if node.identity == *identity
+                && let Some(alternative) = alternative(&other, identity)
+            {
+                if let Some(node) = self.nodes.get_mut(&identity.uid) {
+                    node.identity = alternative.clone();
                 }
+                work.attempt_to_delete_later.push(alternative);
             }
         } else if !node.is_virtual && node.identity != *identity {
             self.lose_matching(identity, matching, &mut work);

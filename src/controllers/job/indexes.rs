@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use api::core_v1::{Container, EnvVar, Pod, PodTemplateSpec};
 use api::Rev;
+use api::core_v1::{Container, EnvVar, Pod, PodTemplateSpec};
 
 /// The annotation and label with a pod's index.
 pub const INDEX: &str = "batch.kubernetes.io/job-completion-index";

@@ -136,7 +136,8 @@ impl JobController {
                 let respecified = new.metadata.generation != old.metadata.generation;
                 let delay = if respecified { Duration::ZERO } else { BATCH_PERIOD };
                 self.enqueue(key.clone(), new.revision, delay);
-                let deadline = new.spec.active_deadline_seconds.filter(|d| Some(*d) != old.spec.active_deadline_seconds);
+                let deadline =
+                    new.spec.active_deadline_seconds.filter(|d| Some(*d) != old.spec.active_deadline_seconds);
                 if let (Some(deadline), Some(start)) = (deadline, new.status.start_time.unix()) {
                     let left = self.left(start, deadline);
                     self.queue.add_after(key.clone(), left);
@@ -186,14 +187,15 @@ impl JobController {
                 return;
             }
             let before = controller_of(&old.metadata);
-            if !going && !utils::same_ref(before, reference) {
-                if let Some(job) = before.and_then(|r| self.resolve(&meta.namespace, r)) {
-                    let key = Key::of(&job.metadata);
-                    if untracked {
-                        self.finalizer_gone(&key, &meta.uid);
-                    }
-                    self.enqueue(key, pod.revision, BATCH_PERIOD);
+            if !going
+                && !utils::same_ref(before, reference)
+                && let Some(job) = before.and_then(|r| self.resolve(&meta.namespace, r))
+            {
+                let key = Key::of(&job.metadata);
+                if untracked {
+                    self.finalizer_gone(&key, &meta.uid);
                 }
+                self.enqueue(key, pod.revision, BATCH_PERIOD);
             }
         }
         let Some(reference) = reference else {

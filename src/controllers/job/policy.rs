@@ -48,9 +48,8 @@ pub fn judge(policy: Option<&PodFailurePolicy>, pod: &Pod) -> Verdict {
             })
         } else {
             let patterns = &rule.on_pod_conditions;
-            let hit = |c: &&api::core_v1::PodCondition| {
-                patterns.iter().any(|p| p.type_ == c.type_ && p.status == c.status)
-            };
+            let hit =
+                |c: &&api::core_v1::PodCondition| patterns.iter().any(|p| p.type_ == c.type_ && p.status == c.status);
             pod.status.conditions.iter().find(hit).map(|c| {
                 format!("Pod {namespace}/{name} has condition {} matching {action} rule at index {i}", c.type_)
             })
@@ -122,7 +121,8 @@ mod tests {
             codes.values = List::from(values);
             rule
         };
-        let judged = |rules: Vec<PodFailurePolicyRule>| judge(Some(&PodFailurePolicy { rules: List::from(rules) }), &pod);
+        let judged =
+            |rules: Vec<PodFailurePolicyRule>| judge(Some(&PodFailurePolicy { rules: List::from(rules) }), &pod);
         assert!(!judged(vec![rule("Ignore", "In", vec![42])]).counts);
         assert_eq!(judged(vec![rule("Ignore", "NotIn", vec![42])]), COUNTED);
         let verdict = judged(vec![rule("Ignore", "In", vec![1]), rule("FailJob", "NotIn", vec![1])]);

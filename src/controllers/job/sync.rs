@@ -112,11 +112,13 @@ impl JobController {
             return Ok(());
         }
         if self.finished.borrow().contains(&job.metadata.uid) {
-            klog::info("Skip syncing the job as its marked finished but the corresponding update event is not yet received")
-                .str("logger", LOGGER)
-                .str("uid", &job.metadata.uid)
-                .str("key", &key.to_string())
-                .log(&self.ctx, "job_controller.go:996");
+            klog::info(
+                "Skip syncing the job as its marked finished but the corresponding update event is not yet received",
+            )
+            .str("logger", LOGGER)
+            .str("uid", &job.metadata.uid)
+            .str("key", &key.to_string())
+            .log(&self.ctx, "job_controller.go:996");
             return Ok(());
         }
         let satisfied = self.expectations.satisfied(key);
@@ -343,7 +345,10 @@ impl Run<'_> {
             let failed = Intervals::parse(job.status.failed_indexes.or_empty(), completions).with(&new);
             if self.end.is_none() {
                 let end = if job.spec.max_failed_indexes.is_some_and(|max| failed.total() > max) {
-                    Some(("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"))
+                    Some((
+                        "MaxFailedIndexesExceeded",
+                        "Job has exceeded the specified maximal number of failed indexes",
+                    ))
                 } else if failed.total() > 0 && failed.total() + self.succeeded_indexes.total() >= completions {
                     Some(("FailedIndexes", "Job has failed indexes"))
                 } else {

@@ -97,11 +97,13 @@ impl Run<'_> {
                     flush = true;
                     uncounted.succeeded.push(uid.clone());
                 }
-            } else if (failed || ends_badly) && !known.failed.contains(uid) && valid {
-                if policy::judge(self.job.spec.pod_failure_policy.get(), pod).counts {
-                    flush = true;
-                    uncounted.failed.push(uid.clone());
-                }
+            } else if (failed || ends_badly)
+                && !known.failed.contains(uid)
+                && valid
+                && policy::judge(self.job.spec.pod_failure_policy.get(), pod).counts
+            {
+                flush = true;
+                uncounted.failed.push(uid.clone());
             }
             let uncounted = self.status.uncounted_terminated_pods.make();
             if new_indexes.len() + uncounted.succeeded.len() + uncounted.failed.len() >= MAX_UNCOUNTED {

@@ -538,7 +538,7 @@ impl NodeLifecycleController {
         if ready == "True" {
             return Ok(());
         }
-        self.mark_pods_not_ready(&self.client.caused_by(&work.causes), &[pod.clone()], name).await
+        self.mark_pods_not_ready(&self.client.caused_by(&work.causes), std::slice::from_ref(&pod), name).await
     }
 }
 

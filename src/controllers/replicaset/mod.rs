@@ -146,10 +146,8 @@ impl ReplicaSetController {
         }
         let (before, after) = (controller_of(&old.metadata), controller_of(meta));
         let moved = !utils::same_ref(before, after);
-        if moved {
-            if let Some(rs) = before.and_then(|r| self.resolve(&old.metadata.namespace, r)) {
-                self.queue.add_caused(Key::of(&rs.metadata), new.revision);
-            }
+        if moved && let Some(rs) = before.and_then(|r| self.resolve(&old.metadata.namespace, r)) {
+            self.queue.add_caused(Key::of(&rs.metadata), new.revision);
         }
         if let Some(reference) = after {
             let Some(rs) = self.resolve(&meta.namespace, reference) else { return };

@@ -1,16 +1,16 @@
 //! What a set's run does: living pods first, then those too many, then those of an old revision
 //! (`stateful_set_control.go`).
 
+use api::Rev;
 use api::apps_v1::{ControllerRevision, StatefulSet, StatefulSetStatus};
 use api::core_v1::Pod;
-use api::Rev;
 use client::klog;
 use futures_util::future::join_all;
 
+use super::Run;
 use super::identity::{self, ordinal, revision};
 use super::pods::Replica;
 use super::revisions::{Current, template_of};
-use super::Run;
 use crate::controller_utils::{self as utils, SyncError, aggregate};
 
 /// Whether the run may go on to the next pod.
@@ -132,7 +132,7 @@ impl Run<'_> {
         let stored = self.store_status(status).await;
         if let (Err(_), Err(err)) = (&result, &stored) {
             klog::error("Could not update status")
-                .err(&err)
+                .err(err)
                 .obj("statefulSet", &self.key.namespace, &self.key.name)
                 .log(&self.ssc.ctx, "stateful_set_control.go:130");
         }
@@ -305,12 +305,7 @@ impl Run<'_> {
     }
 
     /// Takes away pods of an old revision, highest number first, no more than may be missing.
-    async fn roll(
-        &self,
-        replicas: &[Replica],
-        clock: Clock,
-        status: &mut StatefulSetStatus,
-    ) -> Result<(), SyncError> {
+    async fn roll(&self, replicas: &[Replica], clock: Clock, status: &mut StatefulSetStatus) -> Result<(), SyncError> {
         let rolling = self.set.spec.update_strategy.rolling_update.get();
         let partition = usize::try_from(rolling.and_then(|r| r.partition).unwrap_or(0)).unwrap_or(0);
         let max = rolling.and_then(|r| r.max_unavailable.as_ref()).map_or(1, |value| {

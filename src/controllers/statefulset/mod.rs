@@ -79,13 +79,13 @@ pub async fn start(cc: ControllerContext) {
 impl StatefulSetController {
     fn on_set(&self, delta: &Delta<StatefulSet>) {
         let key = Key::of(&delta.object().metadata);
-        if let Delta::Updated { old, new } = delta {
-            if old.status.replicas != new.status.replicas {
-                self.about(&key, "Observed updated replica count for StatefulSet")
-                    .raw("oldReplicas", old.status.replicas)
-                    .raw("newReplicas", new.status.replicas)
-                    .log(&self.ctx, "stateful_set.go:197");
-            }
+        if let Delta::Updated { old, new } = delta
+            && old.status.replicas != new.status.replicas
+        {
+            self.about(&key, "Observed updated replica count for StatefulSet")
+                .raw("oldReplicas", old.status.replicas)
+                .raw("newReplicas", new.status.replicas)
+                .log(&self.ctx, "stateful_set.go:197");
         }
         self.queue.add_caused(key, delta.revision());
     }
@@ -199,9 +199,7 @@ impl StatefulSetController {
         let run = Run { ssc: self, client: self.client.caused_by(&work.causes), key: key.clone(), set, selector };
         let revisions = run.adopt_revisions().await?;
         let pods = run.claim_pods().await?;
-        self.about(key, "Syncing StatefulSet with pods")
-            .raw("pods", pods.len())
-            .log(&self.ctx, "stateful_set.go:543");
+        self.about(key, "Syncing StatefulSet with pods").raw("pods", pods.len()).log(&self.ctx, "stateful_set.go:543");
         let now = self.ctx.unix_nanos();
         let status = run.update(pods, revisions, now).await?;
         self.about(key, "Successfully synced StatefulSet").log(&self.ctx, "stateful_set.go:552");

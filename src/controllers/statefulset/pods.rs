@@ -104,17 +104,13 @@ impl Run<'_> {
     /// Whether an earlier pod's claim stands in the way.
     pub(super) fn claim_is_stale(&self, pod: &Pod) -> bool {
         let own = identity::claims(&self.set, pod);
-        own.iter()
-            .filter_map(|c| self.claim(&c.metadata.name))
-            .any(|c| claims::blocks_creation(&self.set, pod, &c))
+        own.iter().filter_map(|c| self.claim(&c.metadata.name)).any(|c| claims::blocks_creation(&self.set, pod, &c))
     }
 
     /// Whether the pod's claims have the owners they should have.
     pub(super) fn owners_match(&self, pod: &Pod) -> bool {
         let own = identity::claims(&self.set, pod);
-        own.iter()
-            .filter_map(|c| self.claim(&c.metadata.name))
-            .all(|c| claims::is_up_to_date(&c, &self.set, pod))
+        own.iter().filter_map(|c| self.claim(&c.metadata.name)).all(|c| claims::is_up_to_date(&c, &self.set, pod))
     }
 
     pub(super) async fn update_claim_owners(&self, pod: &Pod) -> Result<(), SyncError> {

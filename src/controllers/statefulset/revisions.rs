@@ -35,8 +35,7 @@ impl Run<'_> {
     pub(super) async fn adopt_revisions(&self) -> Result<Revisions, SyncError> {
         let (ssc, meta) = (self.ssc, &self.set.metadata);
         let (lister, kind) = (&ssc.revisions, StatefulSet::KIND);
-        let mut all =
-            history::claim::<StatefulSet>(&ssc.ctx, &self.client, lister, meta, kind, &self.selector).await?;
+        let mut all = history::claim::<StatefulSet>(&ssc.ctx, &self.client, lister, meta, kind, &self.selector).await?;
         history::sort(&mut all);
         Ok(all)
     }

@@ -63,7 +63,8 @@ fn runs_a_pod_on_every_node_and_rolls() {
             s.template.make().spec.make().node_selector = Map::from([("disk", "ssd".into())]);
         })
         .await;
-        w.eventually("none", async |w: &World| counts(w).await == (0, 0, 0, 0) && w.list::<Pod>().await.is_empty()).await;
+        w.eventually("none", async |w: &World| counts(w).await == (0, 0, 0, 0) && w.list::<Pod>().await.is_empty())
+            .await;
         let node = w.client.get::<Node>("", "node-2").await.unwrap();
         let mut labelled = (*node).clone();
         labelled.metadata.labels.insert("disk", "ssd".into());

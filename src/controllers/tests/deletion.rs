@@ -1,9 +1,9 @@
 //! Owners, dependents, namespaces.
 
+use api::OStr;
 use api::apps_v1::{Deployment, ReplicaSet};
 use api::core_v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use api::meta_v1::DeleteOptions;
-use api::OStr;
 
 use super::{World, deployment, with_world};
 

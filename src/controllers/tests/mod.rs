@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use api::apps_v1::{Deployment, DeploymentSpec, ReplicaSet};
 use api::coordination_v1::Lease;
-use api::core_v1::{Binding, Container, ContainerStatus, Node, NodeCondition, ObjectReference, Pod, PodCondition, PodIP};
+use api::core_v1::{
+    Binding, Container, ContainerStatus, Node, NodeCondition, ObjectReference, Pod, PodCondition, PodIP,
+};
 use api::meta_v1::{DeleteOptions, LabelSelector};
 use api::rest::{Credential, ListOptions, TypedList};
 use api::{List, Map, MicroTime, OStr, Ptr, Resource, Time};
@@ -73,10 +75,11 @@ pub fn with_world<F: Future<Output = ()> + 'static>(test: impl FnOnce(World) -> 
             broken_image: Rc::default(),
             ending: Rc::default(),
         };
-        world.eventually("the default service account", async |w: &World| {
-            w.client.get::<api::core_v1::ServiceAccount>("default", "default").await.is_ok()
-        })
-        .await;
+        world
+            .eventually("the default service account", async |w: &World| {
+                w.client.get::<api::core_v1::ServiceAccount>("default", "default").await.is_ok()
+            })
+            .await;
         test(world).await;
         finished.set(true);
     });
@@ -115,7 +118,10 @@ impl World {
     async fn dump(&self) {
         for p in self.list::<Pod>().await {
             let m = &p.metadata;
-            println!("pod {} r{} on {} {} {}", m.name, p.revision, p.spec.node_name, p.status.phase, m.deletion_timestamp);
+            println!(
+                "pod {} r{} on {} {} {}",
+                m.name, p.revision, p.spec.node_name, p.status.phase, m.deletion_timestamp
+            );
         }
         for c in self.manager.controllers() {
             println!("{} {:?} {:?}", c.name, c.last_run(), c.queues());
