@@ -677,9 +677,8 @@ pub fn relaxed(expression: &str) -> Result<String, String> {
         return Ok(String::new());
     }
     let bad = || {
-        format!(
-            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{{name1.name2}}' or '{{.name1.name2}}'"
-        )
+        "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'"
+            .to_string()
     };
     let _ = quote;
     let inner = match (expression.strip_prefix('{'), expression.strip_suffix('}')) {

@@ -95,8 +95,7 @@ fn play(commands: Vec<(String, String)>) -> Vec<String> {
     });
     let limit = sim.now() + sim::Duration::from_secs(4 * 3600);
     sim.run_while(limit, || answers.borrow().len() < count).unwrap_or_else(|e| panic!("{e:?}"));
-    let out = answers.borrow().clone();
-    out
+    answers.borrow().clone()
 }
 
 /// The plain kubectl commands of a transcript, with their input and the recorded answer.

@@ -89,11 +89,8 @@ fn close(body: &str) -> Option<usize> {
     let mut last = ' ';
     for (i, c) in body.char_indices() {
         match quoted {
-            Some(q) => {
-                if c == q && last != '\\' {
-                    quoted = None;
-                }
-            }
+            Some(q) if c == q && last != '\\' => quoted = None,
+            Some(_) => {}
             None if c == '"' || c == '`' => quoted = Some(c),
             None if c == '}' && body.get(i..).is_some_and(|t| t.starts_with("}}")) => return Some(i),
             None => {}
@@ -192,7 +189,7 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
         } else if c == '(' {
             let mut depth = 0;
             let mut s = String::new();
-            while let Some(d) = chars.next() {
+            for d in chars.by_ref() {
                 s.push(d);
                 match d {
                     '(' => depth += 1,

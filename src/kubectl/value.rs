@@ -379,7 +379,7 @@ fn write_json_string(out: &mut String, s: &str) {
 /// A float as encoding/json writes it.
 fn float_json(f: f64) -> String {
     let a = f.abs();
-    if a != 0.0 && (a < 1e-6 || a >= 1e21) {
+    if a != 0.0 && !(1e-6..1e21).contains(&a) {
         return exponent(f, 1);
     }
     format!("{f}")
@@ -388,7 +388,7 @@ fn float_json(f: f64) -> String {
 /// A float as `%v` prints it.
 fn float_g(f: f64) -> String {
     let a = f.abs();
-    if a != 0.0 && (a < 1e-4 || a >= 1e21) {
+    if a != 0.0 && !(1e-4..1e21).contains(&a) {
         return exponent(f, 2);
     }
     format!("{f}")

@@ -311,7 +311,7 @@ impl Apply<'_, '_> {
                 return Err(e.with_source(&verb, &info.source));
             }
         };
-        if !current.at("metadata/annotations").key(LAST_APPLIED).as_str().is_some_and(|t| !t.is_empty()) {
+        if current.at("metadata/annotations").key(LAST_APPLIED).as_str().is_none_or(str::is_empty) {
             k.err(&format!(
                 "Warning: resource {} is missing the {LAST_APPLIED} annotation which is required by kubectl apply. kubectl apply should only be used on resources created declaratively by either kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically.\n",
                 info.object_name()
@@ -486,7 +486,7 @@ impl Apply<'_, '_> {
         entries.extend(
             fields
                 .iter()
-                .filter(|e| !is_client(e) && !(e.str("operation") == "Apply" && e.str("manager") == self.write.manager))
+                .filter(|e| !(is_client(e) || e.str("operation") == "Apply" && e.str("manager") == self.write.manager))
                 .cloned(),
         );
         let patch = Value::Array(vec![

@@ -306,12 +306,11 @@ async fn consume(k: &Kubectl<'_>, r: &Request, options: LogOptions, head: &str) 
     };
     match k.logs(&r.namespace, &r.pod, options).await? {
         Ok(text) => write(text.as_bytes(), &mut line),
-        Err(mut stream) => loop {
-            match stream.piece().await {
-                Piece::Out(b) | Piece::Err(b) => write(&b, &mut line),
-                Piece::End(_) => break,
+        Err(mut stream) => {
+            while let Piece::Out(b) | Piece::Err(b) = stream.piece().await {
+                write(&b, &mut line);
             }
-        },
+        }
     }
     if !line.is_empty() {
         k.io.stdout(&line);
