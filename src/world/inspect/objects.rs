@@ -262,6 +262,10 @@ fn description(look: &Look<'_>, about: &ObjectRef, object: &AnyRev) -> String {
                 let fits = pods.filter(|p| selector.as_ref().is_some_and(|s| s.matches(&p.metadata.labels)));
                 related.pods = values(fits.map(|p| p.any()).collect());
             }
+            Need::PodsOfNamespace => {
+                let pods = look.list::<Pod>(&meta.namespace).into_iter();
+                related.pods = values(pods.map(|p| p.any()).collect());
+            }
             Need::PodsOnNode => {
                 let pods = look.list::<Pod>("").into_iter().filter(|p| {
                     p.spec.node_name == meta.name && p.status.phase != *"Failed" && p.status.phase != *"Succeeded"
