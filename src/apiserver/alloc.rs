@@ -203,9 +203,9 @@ impl Inner {
             };
             if port.node_port == 0 {
                 // A port with the number of one before it, for another protocol, shares its node port.
-                port.node_port = self.free_port(&used, &taken).ok_or_else(|| {
-                    Status::internal("failed to allocate a nodePort: range is full")
-                })?;
+                port.node_port = self
+                    .free_port(&used, &taken)
+                    .ok_or_else(|| Status::internal("failed to allocate a nodePort: range is full"))?;
             } else if !NODE_PORTS.contains(&port.node_port) {
                 let why = format!(
                     "provided port is not in the valid range. The range of valid ports is {}-{}",
@@ -329,7 +329,9 @@ pub fn ip_address(server: &Inner, ip: &Str, service: &Service) -> IPAddress {
 /// Sets the IP families of a service of this single-stack cluster.
 fn families(service: &mut Service) {
     let headless_without_selector = is_none(&service.spec.cluster_ip) && service.spec.selector.is_empty();
-    let dual = headless_without_selector && service.spec.ip_family_policy.get().is_none() && service.spec.ip_families.is_empty();
+    let dual = headless_without_selector
+        && service.spec.ip_family_policy.get().is_none()
+        && service.spec.ip_families.is_empty();
     let spec = service.spec.make();
     if spec.ip_family_policy.get().is_none() {
         spec.ip_family_policy = if dual { "RequireDualStack".into() } else { "SingleStack".into() };

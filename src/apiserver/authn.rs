@@ -18,11 +18,9 @@ const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 /// Who shows this credential. The error is 401.
 pub fn authenticate(server: &Inner, credential: &Credential) -> Result<Rc<User>, Status> {
     match credential {
-        Credential::Anonymous => Ok(Rc::new(User {
-            name: ANONYMOUS.into(),
-            groups: vec![UNAUTHENTICATED.into()],
-            ..User::default()
-        })),
+        Credential::Anonymous => {
+            Ok(Rc::new(User { name: ANONYMOUS.into(), groups: vec![UNAUTHENTICATED.into()], ..User::default() }))
+        }
         Credential::Certificate { user, groups } => Ok(of_certificate(server, user, groups)),
         Credential::Token(token) => match of_token(server, token, &[]) {
             Some((user, _)) => Ok(Rc::new(user)),
@@ -123,9 +121,7 @@ pub fn impersonate(server: &Inner, user: &User, wanted: &Impersonation) -> Resul
         };
         match authorize(server, user, &attributes) {
             Decision::Allow => Ok(()),
-            Decision::Deny(_) => {
-                Err(Status::forbidden((attributes.group, resource), name, refusal(user, &attributes)))
-            }
+            Decision::Deny(_) => Err(Status::forbidden((attributes.group, resource), name, refusal(user, &attributes))),
         }
     };
     let mut groups = wanted.groups.clone();

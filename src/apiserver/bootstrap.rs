@@ -97,7 +97,9 @@ fn aggregate(objects: &mut [(&'static KindInfo, Box<dyn Object>)]) {
 
 /// Creates an object that isn't there, with patience.
 async fn ensure(server: &Rc<Inner>, kind: &'static KindInfo, object: Rc<dyn Object>) {
-    let key = object.metadata().map(|m| if kind.namespaced { format!("{}/{}", m.namespace, m.name) } else { m.name.to_string() });
+    let key = object
+        .metadata()
+        .map(|m| if kind.namespaced { format!("{}/{}", m.namespace, m.name) } else { m.name.to_string() });
     let Some(index) = server.resource_of(kind) else { return };
     if key.is_some_and(|key| server.cache.resource(index).get(&key).is_some()) {
         return;
@@ -116,7 +118,14 @@ async fn ensure(server: &Rc<Inner>, kind: &'static KindInfo, object: Rc<dyn Obje
 }
 
 /// A request that the server makes of itself.
-pub fn own_call(server: &Rc<Inner>, verb: Verb, kind: &'static KindInfo, namespace: &str, name: &str, body: Body) -> Option<Call> {
+pub fn own_call(
+    server: &Rc<Inner>,
+    verb: Verb,
+    kind: &'static KindInfo,
+    namespace: &str,
+    name: &str,
+    body: Body,
+) -> Option<Call> {
     let target = Target::Resource {
         group: kind.group.into(),
         version: kind.version.into(),
@@ -212,7 +221,8 @@ async fn kubernetes_service(server: &Rc<Inner>) {
     let mut endpoints = Endpoints::default();
     endpoints.metadata.name = NAME.into();
     endpoints.metadata.namespace = NAMESPACE.into();
-    endpoints.metadata.labels = [(Str::from("endpointslice.kubernetes.io/skip-mirror"), Str::from("true"))].into_iter().collect();
+    endpoints.metadata.labels =
+        [(Str::from("endpointslice.kubernetes.io/skip-mirror"), Str::from("true"))].into_iter().collect();
     endpoints.subsets = List::from(vec![EndpointSubset {
         addresses: List::from(vec![EndpointAddress { ip: address.clone(), ..Default::default() }]),
         ports: List::from(vec![EndpointPort {
@@ -232,7 +242,7 @@ async fn kubernetes_service(server: &Rc<Inner>) {
     slice.address_type = "IPv4".into();
     slice.endpoints = List::from(vec![Endpoint {
         addresses: List::from(vec![address]),
-        conditions: EndpointConditions { ready: Some(true), ..Default::default() }.into(),
+        conditions: EndpointConditions { ready: Some(true), ..Default::default() },
         ..Default::default()
     }]);
     slice.ports = List::from(vec![SlicePort {

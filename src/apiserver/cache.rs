@@ -225,10 +225,9 @@ impl ResourceCache {
 
     fn apply(&self, key: Rc<str>, change: &Change) {
         let previous = match &change.body {
-            Some(body) => self
-                .objects
-                .borrow_mut()
-                .insert(key.clone(), AnyRev { revision: change.revision, body: body.clone() }),
+            Some(body) => {
+                self.objects.borrow_mut().insert(key.clone(), AnyRev { revision: change.revision, body: body.clone() })
+            }
             None => self.objects.borrow_mut().remove(&key),
         };
         let (kind, body) = match (&change.body, &previous) {
@@ -396,10 +395,8 @@ impl Cache {
 
     /// The resource of a key, and the key's part after it.
     fn find(&self, key: &str) -> Option<(usize, Rc<str>)> {
-        let (prefix, index) = self
-            .prefixes
-            .range::<str, _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key)))
-            .next_back()?;
+        let (prefix, index) =
+            self.prefixes.range::<str, _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key))).next_back()?;
         let rest = key.strip_prefix(&**prefix)?;
         Some((*index, Rc::from(rest)))
     }

@@ -134,9 +134,8 @@ fn health(server: &Inner, name: &str, verbose: bool) -> Result<Answer, Status> {
 }
 
 fn group((name, versions): &(&'static str, Vec<&'static str>)) -> Value {
-    let version = |version: &&str| {
-        object([("groupVersion", text(&format!("{name}/{version}"))), ("version", text(version))])
-    };
+    let version =
+        |version: &&str| object([("groupVersion", text(&format!("{name}/{version}"))), ("version", text(version))]);
     object([
         ("name", text(name)),
         ("versions", array(versions.iter().map(version).collect())),

@@ -3,7 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use api::rest::{Accept, Answer, EventType, ListOptions, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WatchEvent, WriteOptions};
+use api::rest::{
+    Accept, Answer, EventType, ListOptions, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WatchEvent,
+    WriteOptions,
+};
 use api::{AnyRev, KindInfo, Status, Str};
 use sim::sync::mpsc;
 use sim::{Conn, Duration};
@@ -224,9 +227,12 @@ fn list_options(request: &Request) -> ListOptions {
 async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiver<Rc<[u8]>>) -> Outcome {
     let request = &call.request;
     if !call.subresource.is_empty() {
-        let stored = matches!(&*call.subresource, "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval");
+        let stored =
+            matches!(&*call.subresource, "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval");
         let answered = match (&*call.subresource, request.verb) {
-            ("log", Verb::Get) => return Box::pin(proxy::log(call, conn, stream)).await.map(|answer| answer.map(|a| (200, a))),
+            ("log", Verb::Get) => {
+                return Box::pin(proxy::log(call, conn, stream)).await.map(|answer| answer.map(|a| (200, a)));
+            }
             ("exec" | "attach", Verb::Create | Verb::Get) => {
                 return Box::pin(proxy::exec(call, conn, stream, bytes)).await.map(|answer| answer.map(|a| (200, a)));
             }
@@ -321,8 +327,7 @@ async fn watch(call: &Rc<Call>, conn: &Conn, stream: u64) -> Result<(), Status> 
     let server = &call.server;
     call.entry.code.set(200);
     call.entry.reach(Stage::Answered, server.ctx.now());
-    let response =
-        Response { code: 200, warnings: call.warnings.take(), retry_after: 0, answer: Answer::Stream };
+    let response = Response { code: 200, warnings: call.warnings.take(), retry_after: 0, answer: Answer::Stream };
     if conn.send_as("response", ServerFrame::Response { stream, response }).is_err() {
         return Ok(());
     }

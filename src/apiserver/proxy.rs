@@ -123,7 +123,9 @@ fn kubelet(server: &Inner, node: &str) -> Result<Addr, Status> {
     let Some(object) = found.body.downcast_ref::<Node>() else { return Err(Status::internal("not a Node")) };
     let address = object.status.addresses.iter().find(|a| &*a.type_ == "InternalIP");
     let ip = address.and_then(|address| parse_ip(&address.address));
-    let ip = ip.ok_or_else(|| Status::internal(format!("no preferred addresses found; known addresses: [] for node {node}")))?;
+    let ip = ip.ok_or_else(|| {
+        Status::internal(format!("no preferred addresses found; known addresses: [] for node {node}"))
+    })?;
     Ok(Addr { ip, port: KUBELET_PORT })
 }
 

@@ -40,14 +40,26 @@ pub(crate) fn answer(server: &Inner, user: &User, request: &Request) -> Result<O
     };
     if let Some(review) = object.downcast_mut::<SelfSubjectReview>() {
         review.metadata.creation_timestamp = api::Time::from_unix_nanos(server.ctx.unix_nanos());
-        review.status.make().user_info = info(user).into();
+        review.status.make().user_info = info(user);
     } else if let Some(review) = object.downcast_mut::<SelfSubjectAccessReview>() {
         let spec = review.spec.clone();
-        review.status = may(server, user, spec.resource_attributes.get(), spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path))).into();
+        review.status = may(
+            server,
+            user,
+            spec.resource_attributes.get(),
+            spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path)),
+        )
+        .into();
     } else if let Some(review) = object.downcast_mut::<SubjectAccessReview>() {
         let spec = review.spec.clone();
         let other = User { name: spec.user.clone(), groups: spec.groups.to_vec(), ..User::default() };
-        review.status = may(server, &other, spec.resource_attributes.get(), spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path))).into();
+        review.status = may(
+            server,
+            &other,
+            spec.resource_attributes.get(),
+            spec.non_resource_attributes.get().map(|a| (&a.verb, &a.path)),
+        )
+        .into();
     } else if let Some(review) = object.downcast_mut::<LocalSubjectAccessReview>() {
         let spec = review.spec.clone();
         let other = User { name: spec.user.clone(), groups: spec.groups.to_vec(), ..User::default() };
@@ -140,7 +152,7 @@ fn token(server: &Inner, review: &mut TokenReview) {
     match found {
         Some((user, good)) => {
             status.authenticated = true;
-            status.user = info(&user).into();
+            status.user = info(&user);
             status.audiences = List::from(good);
         }
         None => status.error = "invalid bearer token".into(),

@@ -88,7 +88,11 @@ impl Server {
         let listener = match ctx.listen(inner.config.port) {
             Ok(listener) => listener,
             Err(error) => {
-                ctx.log(Severity::Error, "run.go:72", format!("\"command failed\" err=\"failed to listen on 0.0.0.0:{}: {error}\"", inner.config.port));
+                ctx.log(
+                    Severity::Error,
+                    "run.go:72",
+                    format!("\"command failed\" err=\"failed to listen on 0.0.0.0:{}: {error}\"", inner.config.port),
+                );
                 ctx.exit();
                 return;
             }

@@ -58,9 +58,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Unavailable(text) => f.write_str(text),
-            StoreError::Compacted(_) => {
-                f.write_str("etcdserver: mvcc: required revision has been compacted")
-            }
+            StoreError::Compacted(_) => f.write_str("etcdserver: mvcc: required revision has been compacted"),
             StoreError::Future(_) => f.write_str("etcdserver: mvcc: required revision is a future revision"),
             StoreError::NoSpace => f.write_str("etcdserver: mvcc: database space exceeded"),
         }
@@ -84,13 +82,8 @@ pub trait Storage {
     /// The store's current revision (linearizable).
     fn revision(&self) -> StoreFuture<'_, u64>;
     /// Writes if the key is at revision `expected` (0: does not exist). It expires after `ttl` seconds.
-    fn put<'a>(
-        &'a self,
-        key: &'a str,
-        expected: u64,
-        body: Rc<dyn Object>,
-        ttl: Option<u64>,
-    ) -> StoreFuture<'a, Write>;
+    fn put<'a>(&'a self, key: &'a str, expected: u64, body: Rc<dyn Object>, ttl: Option<u64>)
+    -> StoreFuture<'a, Write>;
     /// Deletes if the key is at revision `expected`.
     fn delete<'a>(&'a self, key: &'a str, expected: u64) -> StoreFuture<'a, Write>;
     /// All changes of all keys from revision `from` on.

@@ -90,11 +90,7 @@ fn merge(
     }
 }
 
-pub fn validate(
-    attributes: &mut Attributes,
-    new: Option<&dyn Object>,
-    _: Option<&dyn Object>,
-) -> Result<(), Status> {
+pub fn validate(attributes: &mut Attributes, new: Option<&dyn Object>, _: Option<&dyn Object>) -> Result<(), Status> {
     let Some(object) = new.filter(|_| concerned(attributes)) else { return Ok(()) };
     for range in ranges(attributes) {
         let mut errors = Vec::new();

@@ -126,7 +126,12 @@ static PLUGINS: &[Plugin] = &[
         mutate: Some(taint_nodes_by_condition::mutate),
         validate: None,
     },
-    Plugin { name: "Priority", needs: Some(priority::needs), mutate: Some(priority::mutate), validate: Some(priority::validate) },
+    Plugin {
+        name: "Priority",
+        needs: Some(priority::needs),
+        mutate: Some(priority::mutate),
+        validate: Some(priority::validate),
+    },
     Plugin {
         name: "DefaultTolerationSeconds",
         needs: None,

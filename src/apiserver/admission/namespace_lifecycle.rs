@@ -43,11 +43,7 @@ pub fn admit(attributes: &mut Attributes, object: &mut dyn Object, _: Option<&dy
     ))
 }
 
-pub fn validate(
-    attributes: &mut Attributes,
-    _: Option<&dyn Object>,
-    _: Option<&dyn Object>,
-) -> Result<(), Status> {
+pub fn validate(attributes: &mut Attributes, _: Option<&dyn Object>, _: Option<&dyn Object>) -> Result<(), Status> {
     if attributes.operation == Operation::Delete
         && attributes.is("", "namespaces", "")
         && IMMORTAL.contains(&&*attributes.name)

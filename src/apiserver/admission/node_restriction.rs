@@ -20,9 +20,8 @@ pub fn admit(attributes: &mut Attributes, object: &mut dyn Object, old: Option<&
             let bound = old.and_then(|old| old.downcast_ref::<Pod>()).map(|pod| pod.spec.node_name.clone());
             match bound {
                 Some(bound) if &*bound != node => {
-                    let reason = format!(
-                        "node {node:?} can only update pod status for pods with spec.nodeName set to itself"
-                    );
+                    let reason =
+                        format!("node {node:?} can only update pod status for pods with spec.nodeName set to itself");
                     Err(attributes.forbidden(Some(object), &reason))
                 }
                 _ => Ok(()),
@@ -63,12 +62,7 @@ fn pod(attributes: &Attributes, object: &dyn Object, node: &str) -> Result<(), S
     Ok(())
 }
 
-fn own_node(
-    attributes: &Attributes,
-    object: &dyn Object,
-    old: Option<&dyn Object>,
-    node: &str,
-) -> Result<(), Status> {
+fn own_node(attributes: &Attributes, object: &dyn Object, old: Option<&dyn Object>, node: &str) -> Result<(), Status> {
     let Some(new) = object.downcast_ref::<Node>() else { return Ok(()) };
     if &*new.metadata.name != node {
         let reason = format!("node {node:?} is not allowed to modify node {:?}", &*new.metadata.name);

@@ -88,19 +88,17 @@ fn default_class(attributes: &Attributes) -> Option<api::Rev<PriorityClass>> {
         .min_by_key(|class| class.value)
 }
 
-pub fn validate(
-    attributes: &mut Attributes,
-    new: Option<&dyn Object>,
-    _: Option<&dyn Object>,
-) -> Result<(), Status> {
+pub fn validate(attributes: &mut Attributes, new: Option<&dyn Object>, _: Option<&dyn Object>) -> Result<(), Status> {
     let Some(class) = new.and_then(|new| new.downcast_ref::<PriorityClass>()) else { return Ok(()) };
     if !class.global_default {
         return Ok(());
     }
     match default_class(attributes) {
         Some(other) if other.metadata.name != class.metadata.name => {
-            let reason =
-                format!("PriorityClass {} is already marked as default. Only one default can exist", other.metadata.name);
+            let reason = format!(
+                "PriorityClass {} is already marked as default. Only one default can exist",
+                other.metadata.name
+            );
             Err(attributes.forbidden(new, &reason))
         }
         _ => Ok(()),

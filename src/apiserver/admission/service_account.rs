@@ -53,11 +53,7 @@ pub fn mutate(attributes: &mut Attributes, object: &mut dyn Object, _: Option<&d
         return Err(attributes.forbidden(Some(pod), &reason));
     };
     let Some(account) = found.body.downcast_ref::<ServiceAccount>() else { return Ok(()) };
-    let mounts = pod
-        .spec
-        .automount_service_account_token
-        .or(account.automount_service_account_token)
-        .unwrap_or(true);
+    let mounts = pod.spec.automount_service_account_token.or(account.automount_service_account_token).unwrap_or(true);
     let spec = pod.spec.make();
     spec.service_account_name = name.clone();
     // The old name of the field, which is kept the same.
@@ -100,12 +96,8 @@ fn mount_token(pod: &mut Pod, draw: &mut sim::Rng) {
         },
     };
     let lacks = |mounts: &[VolumeMount]| !mounts.iter().any(|mount| &*mount.mount_path == MOUNT_PATH);
-    let mount = || VolumeMount {
-        name: name.clone(),
-        read_only: true,
-        mount_path: MOUNT_PATH.into(),
-        ..Default::default()
-    };
+    let mount =
+        || VolumeMount { name: name.clone(), read_only: true, mount_path: MOUNT_PATH.into(), ..Default::default() };
     let mut needed = false;
     let spec = pod.spec.make();
     for containers in [&mut spec.init_containers, &mut spec.containers] {
@@ -138,11 +130,7 @@ fn token_volume(name: Str) -> Volume {
     let certificate = VolumeProjection {
         config_map: ConfigMapProjection {
             name: "kube-root-ca.crt".into(),
-            items: List::from(vec![KeyToPath {
-                key: "ca.crt".into(),
-                path: "ca.crt".into(),
-                ..Default::default()
-            }]),
+            items: List::from(vec![KeyToPath { key: "ca.crt".into(), path: "ca.crt".into(), ..Default::default() }]),
             ..Default::default()
         }
         .into(),
@@ -152,11 +140,8 @@ fn token_volume(name: Str) -> Volume {
         downward_api: DownwardAPIProjection {
             items: List::from(vec![DownwardAPIVolumeFile {
                 path: "namespace".into(),
-                field_ref: ObjectFieldSelector {
-                    api_version: "v1".into(),
-                    field_path: "metadata.namespace".into(),
-                }
-                .into(),
+                field_ref: ObjectFieldSelector { api_version: "v1".into(), field_path: "metadata.namespace".into() }
+                    .into(),
                 ..Default::default()
             }]),
         }

@@ -3,8 +3,8 @@
 pub mod node;
 pub mod rbac;
 
-use crate::user::{MASTERS, User};
 use crate::Inner;
+use crate::user::{MASTERS, User};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]

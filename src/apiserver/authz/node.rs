@@ -40,13 +40,21 @@ const RULES: &[(&str, &str, &[&str])] = &[
     ("storage.k8s.io", "csinodes", &["create", "delete", "get", "patch", "update"]),
     ("node.k8s.io", "runtimeclasses", &["get", "list", "watch"]),
     ("resource.k8s.io", "resourceclaims", &["get"]),
-    ("resource.k8s.io", "resourceslices", &["create", "delete", "get", "list", "patch", "update", "watch", "deletecollection"]),
+    (
+        "resource.k8s.io",
+        "resourceslices",
+        &["create", "delete", "get", "list", "patch", "update", "watch", "deletecollection"],
+    ),
 ];
 
 /// Decides about a kubelet's request.
 pub fn authorize(server: &Inner, user: &User, attributes: &Attributes) -> Decision {
     let Some(node) = user.node() else { return Decision::NoOpinion(None) };
-    let nothing = || Decision::NoOpinion(Some("no relationship found between node ".to_string() + &format!("'{node}' and this object")));
+    let nothing = || {
+        Decision::NoOpinion(Some(
+            "no relationship found between node ".to_string() + &format!("'{node}' and this object"),
+        ))
+    };
     match (attributes.group, attributes.resource) {
         ("", "secrets" | "configmaps" | "persistentvolumeclaims") if attributes.subresource.is_empty() => {
             return related_object(server, node, attributes);
@@ -68,24 +76,26 @@ pub fn authorize(server: &Inner, user: &User, attributes: &Attributes) -> Decisi
                 )));
             }
             if attributes.verb != "create" && attributes.name != node {
-                return Decision::NoOpinion(Some("can only access node lease with the same name as the requesting node".into()));
+                return Decision::NoOpinion(Some(
+                    "can only access node lease with the same name as the requesting node".into(),
+                ));
             }
             return Decision::Allow;
         }
         ("storage.k8s.io", "csinodes") => {
             if attributes.verb != "create" && attributes.name != node {
-                return Decision::NoOpinion(Some("can only access CSINode with the same name as the requesting node".into()));
+                return Decision::NoOpinion(Some(
+                    "can only access CSINode with the same name as the requesting node".into(),
+                ));
             }
             return Decision::Allow;
         }
-        ("", "nodes") if !matches!(attributes.verb, "create" | "list" | "watch") => {
-            // AuthorizeNodeWithSelectors: a node reads and writes itself.
-            if attributes.name != node {
-                return Decision::NoOpinion(Some(format!(
-                    "node {node:?} cannot read {:?}, only its own Node object",
-                    attributes.name
-                )));
-            }
+        // AuthorizeNodeWithSelectors: a node reads and writes itself.
+        ("", "nodes") if !matches!(attributes.verb, "create" | "list" | "watch") && attributes.name != node => {
+            return Decision::NoOpinion(Some(format!(
+                "node {node:?} cannot read {:?}, only its own Node object",
+                attributes.name
+            )));
         }
         ("", "pods") if attributes.subresource.is_empty() => match attributes.verb {
             "get" | "delete" => {
@@ -172,9 +182,9 @@ fn refers(pod: &Pod, resource: &str, name: &str) -> bool {
                 })
                 || spec.volumes.iter().any(|v| {
                     v.secret.get().is_some_and(|s| &*s.secret_name == name)
-                        || v.projected.get().is_some_and(|p| {
-                            p.sources.iter().any(|s| s.secret.get().is_some_and(|s| &*s.name == name))
-                        })
+                        || v.projected
+                            .get()
+                            .is_some_and(|p| p.sources.iter().any(|s| s.secret.get().is_some_and(|s| &*s.name == name)))
                 })
         }
         "configmaps" => {
@@ -186,9 +196,9 @@ fn refers(pod: &Pod, resource: &str, name: &str) -> bool {
                     })
             }) || spec.volumes.iter().any(|v| {
                 v.config_map.get().is_some_and(|s| &*s.name == name)
-                    || v.projected.get().is_some_and(|p| {
-                        p.sources.iter().any(|s| s.config_map.get().is_some_and(|s| &*s.name == name))
-                    })
+                    || v.projected
+                        .get()
+                        .is_some_and(|p| p.sources.iter().any(|s| s.config_map.get().is_some_and(|s| &*s.name == name)))
             })
         }
         _ => spec.volumes.iter().any(|v| {

@@ -12,10 +12,7 @@ impl Call {
     /// The request's object, of kind `kind`.
     pub fn decode(&self, kind: &'static KindInfo) -> Result<Box<dyn Object>, Status> {
         match &self.request.body {
-            Body::Empty => Err(Status::bad_request(format!(
-                "Object 'Kind' is missing in '{}'",
-                String::new()
-            ))),
+            Body::Empty => Err(Status::bad_request(format!("Object 'Kind' is missing in '{}'", String::new()))),
             Body::Object(object) => {
                 let same = object.kind_info().is_some_and(|found| found == kind);
                 if !same {

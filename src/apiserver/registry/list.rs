@@ -104,7 +104,10 @@ struct Continue {
 }
 
 fn encode_continue(revision: u64, last_key: &str) -> Str {
-    let text = format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{}}}", json_string(&format!("{last_key}\u{0}")));
+    let text = format!(
+        "{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{}}}",
+        json_string(&format!("{last_key}\u{0}"))
+    );
     Str::from(crate::base64::encode_url(text.as_bytes()))
 }
 

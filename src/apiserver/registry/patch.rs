@@ -100,7 +100,13 @@ impl Call {
                         other => return other.map(|object| (object, true)),
                     }
                 }
-                Err(status) if status.is_conflict() && tries < TRIES && status.details().get().is_none_or(|d| d.causes.is_empty()) => tries += 1,
+                Err(status)
+                    if status.is_conflict()
+                        && tries < TRIES
+                        && status.details().get().is_none_or(|d| d.causes.is_empty()) =>
+                {
+                    tries += 1
+                }
                 other => return other.map(|object| (object, false)),
             }
         }

@@ -200,11 +200,8 @@ impl Call {
         let seconds = request.spec.expiration_seconds.unwrap_or(3600);
         self.check_token_seconds(seconds)?;
         let bound = self.bound(request, account).await?;
-        let audiences = if request.spec.audiences.is_empty() {
-            vec![Str::from(ISSUER)]
-        } else {
-            request.spec.audiences.to_vec()
-        };
+        let audiences =
+            if request.spec.audiences.is_empty() { vec![Str::from(ISSUER)] } else { request.spec.audiences.to_vec() };
         let now = self.server.ctx.unix_nanos() / 1_000_000_000;
         let pod_default = seconds == EXTENDABLE && audiences.iter().any(|audience| &**audience == ISSUER);
         let (bound, node) = bound;
@@ -279,8 +276,7 @@ impl Call {
             let metadata = node.body.metadata()?;
             Some((metadata.name.clone(), metadata.uid.clone()))
         });
-        let bound =
-            Bound { kind: "Pod".into(), name: pod.metadata.name.clone(), uid: pod.metadata.uid.clone() };
+        let bound = Bound { kind: "Pod".into(), name: pod.metadata.name.clone(), uid: pod.metadata.uid.clone() };
         Ok((bound, node))
     }
 }

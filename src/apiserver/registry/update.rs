@@ -192,7 +192,7 @@ impl Call {
             return Err(Status::conflict(
                 resource.kind,
                 &self.name,
-                &format!(
+                format!(
                     "Precondition failed: UID in precondition: {}, UID in object meta: {}",
                     metadata.uid, before.uid
                 ),

@@ -67,9 +67,9 @@ impl Call {
             Some(revision) if revision != 0 && !with_initial => revision,
             _ => server.cache.revision(),
         };
-        let watcher = cache.watch(scope, since).map_err(|oldest| {
-            Status::expired(format!("too old resource version: {since} ({oldest})"))
-        })?;
+        let watcher = cache
+            .watch(scope, since)
+            .map_err(|oldest| Status::expired(format!("too old resource version: {since} ({oldest})")))?;
         let mut initial = VecDeque::new();
         if with_initial {
             cache.each(&filter.namespace, |object| {

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use api::core_v1::{Event, Namespace, Node, Pod, ReplicationController, Secret, Service};
 use api::Object;
+use api::core_v1::{Event, Namespace, Node, Pod, ReplicationController, Secret, Service};
 use api::object::Ref;
 
 /// The labels a kind knows besides `metadata.name` and `metadata.namespace`.
@@ -70,9 +70,7 @@ pub fn known(group: &str, kind: &str, label: &str) -> Result<(), String> {
         return Ok(());
     }
     if own(group, kind).is_empty() {
-        return Err(format!(
-            "{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-        ));
+        return Err(format!("{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
     }
     Err(format!("field label not supported: {label}"))
 }

@@ -5,13 +5,8 @@ use api::{Object, Str};
 
 use super::{Moment, Strategy};
 
-pub static STRATEGIES: &[Strategy] = &[Strategy {
-    resource: "namespaces",
-    return_deleted: true,
-    prepare_create,
-    prepare_update,
-    ..Strategy::ORDINARY
-}];
+pub static STRATEGIES: &[Strategy] =
+    &[Strategy { resource: "namespaces", return_deleted: true, prepare_create, prepare_update, ..Strategy::ORDINARY }];
 
 const FINALIZER: &str = "kubernetes";
 
@@ -24,9 +19,7 @@ fn prepare_create(object: &mut dyn Object, _: &Moment) {
 }
 
 fn prepare_update(object: &mut dyn Object, old: &dyn Object, _: &Moment) {
-    let (Some(new), Some(old)) =
-        (object.downcast_mut::<Namespace>(), old.downcast_ref::<Namespace>())
-    else {
+    let (Some(new), Some(old)) = (object.downcast_mut::<Namespace>(), old.downcast_ref::<Namespace>()) else {
         return;
     };
     // Finalizers change through the subresource `finalize` alone.

@@ -47,9 +47,7 @@ fn prepare_create(object: &mut dyn Object, moment: &Moment) {
 }
 
 fn prepare_update(object: &mut dyn Object, old: &dyn Object, _: &Moment) {
-    let (Some(new), Some(old)) =
-        (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>())
-    else {
+    let (Some(new), Some(old)) = (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>()) else {
         return;
     };
     if new.spec.resources.is_none() && old.spec.resources.is_some() {
@@ -58,9 +56,7 @@ fn prepare_update(object: &mut dyn Object, old: &dyn Object, _: &Moment) {
 }
 
 fn prepare_status(object: &mut dyn Object, old: &dyn Object) {
-    let (Some(new), Some(old)) =
-        (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>())
-    else {
+    let (Some(new), Some(old)) = (object.downcast_mut::<Pod>(), old.downcast_ref::<Pod>()) else {
         return;
     };
     // Old kubelets spoil owner references, which the garbage collector relies on.
@@ -95,7 +91,7 @@ pub fn set_condition(pod: &mut Pod, mut condition: PodCondition, now: Time) {
         None => conditions.push(condition),
         Some(old) => {
             if old.status == condition.status {
-                condition.last_transition_time = old.last_transition_time.clone();
+                condition.last_transition_time = old.last_transition_time;
             }
             *old = condition;
         }
@@ -179,10 +175,6 @@ pub fn bind(
     for (key, value) in labels.iter() {
         pod.metadata.labels.insert(key.clone(), value.clone());
     }
-    set_condition(
-        pod,
-        PodCondition { type_: "PodScheduled".into(), status: "True".into(), ..Default::default() },
-        now,
-    );
+    set_condition(pod, PodCondition { type_: "PodScheduled".into(), status: "True".into(), ..Default::default() }, now);
     Ok(())
 }

@@ -89,9 +89,7 @@ fn normalize_cluster_ips(new: &mut Service, old: Option<&Service>) {
         }
         return;
     };
-    if !old.spec.cluster_ips.is_empty()
-        && new.spec.cluster_ips.is_empty()
-        && old.spec.cluster_ip == new.spec.cluster_ip
+    if !old.spec.cluster_ips.is_empty() && new.spec.cluster_ips.is_empty() && old.spec.cluster_ip == new.spec.cluster_ip
     {
         new.spec.make().cluster_ips = old.spec.cluster_ips.clone();
     }

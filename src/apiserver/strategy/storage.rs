@@ -1,14 +1,19 @@
 //! Volumes, claims and the storage group.
 
-use api::core_v1::{PersistentVolume, PersistentVolumeClaim};
 use api::Object;
+use api::core_v1::{PersistentVolume, PersistentVolumeClaim};
 
 use super::{Generation, Moment, Strategy};
 
 const GROUP: &str = "storage.k8s.io";
 
 pub static STRATEGIES: &[Strategy] = &[
-    Strategy { resource: "persistentvolumes", return_deleted: true, prepare_create: volume_create, ..Strategy::ORDINARY },
+    Strategy {
+        resource: "persistentvolumes",
+        return_deleted: true,
+        prepare_create: volume_create,
+        ..Strategy::ORDINARY
+    },
     Strategy {
         resource: "persistentvolumeclaims",
         return_deleted: true,

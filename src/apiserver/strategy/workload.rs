@@ -42,9 +42,7 @@ pub static STRATEGIES: &[Strategy] = &[
 ];
 
 fn deployment_status(object: &mut dyn Object, old: &dyn Object) {
-    let (Some(new), Some(old)) =
-        (object.downcast_mut::<Deployment>(), old.downcast_ref::<Deployment>())
-    else {
+    let (Some(new), Some(old)) = (object.downcast_mut::<Deployment>(), old.downcast_ref::<Deployment>()) else {
         return;
     };
     new.metadata.labels = old.metadata.labels.clone();

@@ -144,7 +144,8 @@ fn metrics(specs: &[MetricSpec], statuses: &[MetricStatus]) -> String {
         return "<none>".to_string();
     }
     const SHOWN: usize = 2;
-    let list: Vec<String> = specs.iter().take(SHOWN).enumerate().map(|(i, spec)| metric(spec, statuses.get(i))).collect();
+    let list: Vec<String> =
+        specs.iter().take(SHOWN).enumerate().map(|(i, spec)| metric(spec, statuses.get(i))).collect();
     let text = list.join(", ");
     if specs.len() > SHOWN { format!("{text} + {} more...", specs.len() - SHOWN) } else { text }
 }

@@ -154,11 +154,8 @@ pub fn event(object: &Event, env: &Env) -> Vec<Cell> {
         count = 1;
     }
     let kind = object.involved_object.kind.to_lowercase();
-    let target = if object.involved_object.name.is_empty() {
-        kind
-    } else {
-        format!("{kind}/{}", object.involved_object.name)
-    };
+    let target =
+        if object.involved_object.name.is_empty() { kind } else { format!("{kind}/{}", object.involved_object.name) };
     let either = |a: &Str, b: &Str| if a.is_empty() { b.to_string() } else { a.to_string() };
     let component = either(&object.source.component, &object.reporting_component);
     let instance = either(&object.source.host, &object.reporting_instance);

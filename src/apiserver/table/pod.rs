@@ -33,7 +33,7 @@ impl Restarts {
         if let Some(finished) = last_finished
             && finished.unix() > self.last.unix()
         {
-            self.last = finished.clone();
+            self.last = *finished;
         }
     }
 }

@@ -6,7 +6,7 @@ use api::policy_v1::PodDisruptionBudget;
 use api::rbac_v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef, Subject};
 use api::scheduling_v1::PriorityClass;
 use api::table::{Cell, Column};
-use api::{meta_v1::ObjectMeta, Object};
+use api::{Object, meta_v1::ObjectMeta};
 
 use super::{Env, rest};
 

@@ -1,8 +1,8 @@
 //! The row of kinds without a printer of their own: name and time of creation
 //! (apiserver's rest.DefaultTableConvertor).
 
-use api::table::{Cell, Column};
 use api::Object;
+use api::table::{Cell, Column};
 
 pub static CREATED_AT: &[Column] = &[Column::name(), Column::new("Created At", "date")];
 

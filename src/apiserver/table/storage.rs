@@ -61,12 +61,8 @@ pub static VOLUME_ATTACHMENT: &[Column] = &[
 
 /// Access modes in their short form, each once, in Kubernetes' order.
 fn access_modes(modes: &List<Str>) -> String {
-    let short = [
-        ("ReadWriteOnce", "RWO"),
-        ("ReadOnlyMany", "ROX"),
-        ("ReadWriteMany", "RWX"),
-        ("ReadWriteOncePod", "RWOP"),
-    ];
+    let short =
+        [("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP")];
     let used = short.iter().filter(|(long, _)| modes.iter().any(|mode| &**mode == *long));
     used.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
@@ -141,9 +137,10 @@ pub fn mark_default(rows: &mut [Row]) {
         .enumerate()
         .filter_map(|(i, row)| {
             let metadata = row.object.body.metadata()?;
-            let marked = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"]
-                .iter()
-                .any(|key| metadata.annotations.get(key).is_some_and(|value| &**value == "true"));
+            let marked =
+                ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"]
+                    .iter()
+                    .any(|key| metadata.annotations.get(key).is_some_and(|value| &**value == "true"));
             let newest = std::cmp::Reverse(metadata.creation_timestamp.unix());
             marked.then(|| (newest, metadata.name.clone(), i))
         })

@@ -1,7 +1,6 @@
 //! The server in a small world: one etcd member, one server, and clients that speak its wire.
 
 mod applying;
-mod load;
 mod patching;
 mod services;
 mod verbs;
@@ -48,7 +47,13 @@ impl Client {
         let addr = Addr { ip: ETCD, port: 6443 };
         loop {
             if let Ok(conn) = ctx.connect(addr).await {
-                return Client { conn, stream: RefCell::new(0), credential, agent: "test/v1".into(), write: RefCell::default() };
+                return Client {
+                    conn,
+                    stream: RefCell::new(0),
+                    credential,
+                    agent: "test/v1".into(),
+                    write: RefCell::default(),
+                };
             }
             ctx.sleep(sim::Duration::from_millis(50)).await;
         }
@@ -111,9 +116,7 @@ impl Client {
         let request = self.request(verb, Client::target(kind, subresource, namespace, name), body, query);
         match self.send(request).await?.answer {
             Answer::Object(object) => Ok(object),
-            Answer::Status(status) => {
-                Ok(AnyRev { revision: 0, body: Rc::new((*status).clone().into_object()) })
-            }
+            Answer::Status(status) => Ok(AnyRev { revision: 0, body: Rc::new((*status).clone().into_object()) }),
             _ => panic!("no object"),
         }
     }

@@ -46,10 +46,7 @@ fn each_kind_of_patch_changes_what_it_says() {
         let status = patch(PatchType::Json, failed).await.unwrap_err();
         assert_eq!(status.to_string(), "the server rejected our request due to an error in our request");
         let status = patch(PatchType::Strategic, "\"not json\"").await.unwrap_err();
-        assert_eq!(
-            status.to_string(),
-            "json: cannot unmarshal string into Go value of type map[string]interface {}"
-        );
+        assert_eq!(status.to_string(), "json: cannot unmarshal string into Go value of type map[string]interface {}");
         let old = format!(r#"{{"metadata":{{"resourceVersion":"{}"}},"spec":{{"replicas":9}}}}"#, 1);
         let status = patch(PatchType::Merge, &old).await.unwrap_err();
         assert!(status.is_conflict(), "{status}");

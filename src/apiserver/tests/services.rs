@@ -19,7 +19,7 @@ fn a_cluster_ip_is_an_address_object_and_goes_with_the_service() {
     with_server(|_, client, _| async move {
         let created = client.create("default", service("web", "ClusterIP")).await.unwrap();
         let ip = created.spec.cluster_ip.clone();
-        assert_eq!(created.spec.cluster_ips[..], [ip.clone()]);
+        assert_eq!(&created.spec.cluster_ips[..], std::slice::from_ref(&ip));
         assert_eq!(created.spec.ip_family_policy.get(), Some("SingleStack"));
         let address = client.get::<IPAddress>("", &ip).await.unwrap();
         assert_eq!(address.spec.parent_ref.get().map(|parent| &*parent.name), Some("web"));
@@ -30,7 +30,9 @@ fn a_cluster_ip_is_an_address_object_and_goes_with_the_service() {
         let status = client.create("default", taken).await.unwrap_err();
         assert_eq!(
             status.to_string(),
-            format!("Service \"other\" is invalid: spec.clusterIPs: Invalid value: [\"{ip}\"]: failed to allocate IP {ip}: provided IP is already allocated")
+            format!(
+                "Service \"other\" is invalid: spec.clusterIPs: Invalid value: [\"{ip}\"]: failed to allocate IP {ip}: provided IP is already allocated"
+            )
         );
         let mut outside = service("other", "ClusterIP");
         outside.spec.make().cluster_ip = "192.0.2.1".into();

@@ -176,17 +176,11 @@ fn selectors_choose_and_unknown_labels_are_refused() {
             names(with("", "spec.x=y")).await.unwrap_err().to_string(),
             "\"spec.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         );
-        let status = client
-            .list(Pod::KIND, "default", with("", "status.nothing=x"))
-            .await
-            .err()
-            .unwrap();
-        assert_eq!(
-            status.to_string(),
-            "field label not supported: status.nothing"
-        );
+        let status = client.list(Pod::KIND, "default", with("", "status.nothing=x")).await.err().unwrap();
+        assert_eq!(status.to_string(), "field label not supported: status.nothing");
         // In parts: the token goes on where the first part ended, at its revision.
-        let first = client.list(ConfigMap::KIND, "default", ListOptions { limit: 2, ..Default::default() }).await.unwrap();
+        let first =
+            client.list(ConfigMap::KIND, "default", ListOptions { limit: 2, ..Default::default() }).await.unwrap();
         assert_eq!((first.items.len(), first.remaining), (2, Some(1)));
         client.create("default", config_map("bb")).await.unwrap();
         let rest = ListOptions { continue_: first.continue_, limit: 2, ..Default::default() };
@@ -277,8 +271,7 @@ fn pods_are_deleted_gracefully_once_they_run_somewhere() {
 #[test]
 fn users_may_what_their_roles_say() {
     with_server(|ctx, _, _| async move {
-        let mallory =
-            Credential::Certificate { user: "mallory".into(), groups: Vec::new() };
+        let mallory = Credential::Certificate { user: "mallory".into(), groups: Vec::new() };
         let client = Client::with(&ctx, mallory).await;
         let status = client.list(Pod::KIND, "default", Default::default()).await.err().unwrap();
         assert_eq!(
@@ -294,10 +287,7 @@ fn users_may_what_their_roles_say() {
         let client = Client::with(&ctx, scheduler).await;
         client.list(Pod::KIND, "", Default::default()).await.unwrap();
         client.list(Node::KIND, "", Default::default()).await.unwrap();
-        let node = Credential::Certificate {
-            user: "system:node:node-1".into(),
-            groups: vec!["system:nodes".into()],
-        };
+        let node = Credential::Certificate { user: "system:node:node-1".into(), groups: vec!["system:nodes".into()] };
         let client = Client::with(&ctx, node).await;
         let mine = ListOptions { field_selector: "spec.nodeName=node-1".into(), ..Default::default() };
         client.list(Pod::KIND, "", mine).await.unwrap();
