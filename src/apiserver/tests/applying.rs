@@ -1,7 +1,6 @@
 //! Managed fields and server-side apply.
 
 use super::*;
-use api::apps_v1::Deployment;
 
 const JSON: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2,
 "selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},

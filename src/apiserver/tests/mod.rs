@@ -10,6 +10,8 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
+use api::apps_v1::Deployment;
+use api::core_v1::Container;
 use api::json::Value;
 use api::rest::{
     Answer, Body, ClientFrame, Credential, ListOptions, ObjectList, PatchType, Query, Request, Response, ServerFrame,
@@ -226,6 +228,29 @@ pub fn with_server<F: Future<Output = ()> + 'static>(test: impl FnOnce(Ctx, Clie
     sim.run_while(limit, || !*done.borrow()).unwrap();
     assert!(*done.borrow(), "the test did not end");
     sim
+}
+
+/// A pod with one container.
+pub fn pod(name: &str) -> api::core_v1::Pod {
+    let mut pod = api::core_v1::Pod::default();
+    pod.metadata.name = name.into();
+    let container = Container { name: "nginx".into(), image: "nginx:1.27".into(), ..Default::default() };
+    pod.spec.make().containers.make().push(container);
+    pod
+}
+
+/// A Deployment of such pods.
+pub fn deployment(name: &str) -> Deployment {
+    let mut deployment = Deployment::default();
+    deployment.metadata.name = name.into();
+    let labels: api::Map<Str> = [(Str::from("app"), Str::from(name))].into_iter().collect();
+    let spec = deployment.spec.make();
+    spec.replicas = Some(2);
+    spec.selector.make().match_labels = labels.clone();
+    let template = spec.template.make();
+    template.metadata.labels = labels;
+    template.spec = pod(name).spec;
+    deployment
 }
 
 pub fn metadata(object: &AnyRev) -> &api::meta_v1::ObjectMeta {

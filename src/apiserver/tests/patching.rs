@@ -1,20 +1,12 @@
 //! Patches of the three older kinds, through the server.
 
 use super::*;
-use api::apps_v1::Deployment;
-use api::core_v1::{ConfigMap, Container};
+use api::core_v1::ConfigMap;
 
-fn deployment() -> Deployment {
-    let mut deployment = Deployment::default();
-    deployment.metadata.name = "web".into();
-    deployment.metadata.labels.insert(Str::from("app"), Str::from("web"));
-    let spec = deployment.spec.make();
-    spec.replicas = Some(2);
-    spec.selector.make().match_labels.insert(Str::from("app"), Str::from("web"));
-    spec.template.make().metadata.labels.insert(Str::from("app"), Str::from("web"));
-    let container = Container { name: "nginx".into(), image: "nginx:1.27".into(), ..Default::default() };
-    spec.template.make().spec.make().containers.make().push(container);
-    deployment
+fn web() -> Deployment {
+    let mut web = deployment("web");
+    web.metadata.labels.insert(Str::from("app"), Str::from("web"));
+    web
 }
 
 fn containers(deployment: &Deployment) -> Vec<String> {
@@ -24,7 +16,7 @@ fn containers(deployment: &Deployment) -> Vec<String> {
 #[test]
 fn each_kind_of_patch_changes_what_it_says() {
     with_server(|_, client, _| async move {
-        client.create("default", deployment()).await.unwrap();
+        client.create("default", web()).await.unwrap();
         let patch = |kind, json| client.patch::<Deployment>("default", "web", kind, json);
         let side = r#"{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"busybox:1.36"}]}}}}"#;
         let patched = patch(PatchType::Strategic, side).await.unwrap();
@@ -58,7 +50,7 @@ fn each_kind_of_patch_changes_what_it_says() {
 #[test]
 fn scale_is_read_set_and_patched() {
     with_server(|_, client, _| async move {
-        client.create("default", deployment()).await.unwrap();
+        client.create("default", web()).await.unwrap();
         let path = ["scale", "default", "web"];
         let scale = client.object(Verb::Get, Deployment::KIND, path, Body::Empty).await.unwrap();
         let mut body = scale.downcast::<api::autoscaling_v1::Scale>().unwrap();

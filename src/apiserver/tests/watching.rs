@@ -97,8 +97,7 @@ fn a_node_hears_of_its_pods_alone() {
         let options = ListOptions { field_selector: "spec.nodeName=node-1".into(), ..Default::default() };
         watcher.watch(Pod::KIND, "", options).await.unwrap();
         for (name, node) in [("a", "node-1"), ("b", "node-2"), ("c", "")] {
-            let mut pod = Pod::default();
-            pod.metadata.name = name.into();
+            let mut pod = pod(name);
             pod.spec.make().node_name = node.into();
             client.create("default", pod).await.unwrap();
         }
