@@ -71,9 +71,20 @@ pub fn chain(look: &Look<'_>, revision: u64) -> Vec<Cause> {
         if chain.len() >= LONGEST {
             break;
         }
-        // The newest of the causes is the one that set the writer going.
+        // What set the writer going: an earlier write of the same object before others, and a node only where nothing
+        // else is named; of several the newest.
         let earlier = noted.causes.iter().copied().filter(|c| *c < revision);
-        next = earlier.clone().max();
+        let weight = |c: &u64| {
+            let about = look.server.causes.of(*c).map(|n| object(&n));
+            let rank = match about {
+                Some(o) if o == object(&noted) => 2,
+                Some(o) if o.kind == "Node" || o.kind == "Lease" => 0,
+                Some(_) => 1,
+                None => 0,
+            };
+            (rank, *c)
+        };
+        next = earlier.clone().max_by_key(weight);
         let others = earlier.count().saturating_sub(1);
         if others > 0 {
             let more = u32::try_from(others).unwrap_or(u32::MAX);

@@ -39,6 +39,9 @@ const SETTLE_AT_MOST: Duration = Duration::from_secs(3600);
 const MAX_INPUTS: usize = 200;
 /// Speed while a story creeps from one step to the next, in thousandths.
 const CREEP: u64 = 100;
+/// Virtual time without a change after which a story hurries, and how fast, in thousandths.
+const STILL: Duration = Duration::from_millis(120);
+const FAST: u64 = 4000;
 
 /// What the clock does besides its speed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -83,6 +86,7 @@ pub struct Session {
     dirty: bool,
     timeline: VecDeque<TimelineEntry>,
     lanes: std::collections::BTreeMap<String, String>,
+    trip_told: bool,
     inputs: VecDeque<(u64, String)>,
     quiet_since: Instant,
     activity: u64,
@@ -153,6 +157,7 @@ impl Session {
             dirty: true,
             timeline: VecDeque::new(),
             lanes: std::collections::BTreeMap::new(),
+            trip_told: false,
             inputs: VecDeque::new(),
             quiet_since: Instant::ZERO,
             activity: 0,
@@ -340,7 +345,12 @@ impl Session {
 
     fn advance(&mut self, elapsed: u64, more: &mut dyn FnMut() -> bool) {
         let sim = self.world.sim().clone();
-        let speed = if self.story.is_some() { self.speed_milli.min(CREEP) } else { self.speed_milli };
+        let speed = match &self.story {
+            // A story creeps while something happens and hurries through what only takes time (an image's pull).
+            Some(_) if sim.now().since(self.quiet_since) < STILL => self.speed_milli.min(CREEP),
+            Some(_) => self.speed_milli.max(FAST),
+            None => self.speed_milli,
+        };
         // A world that can't keep up owes no more than a fifth of a second of wall time.
         self.owed = self.owed.saturating_add(elapsed.saturating_mul(speed)).min(200_000 * speed);
         loop {
@@ -385,7 +395,7 @@ impl Session {
             self.activity = activity;
             self.quiet_since = now;
             if self.trip.update(&self.world, &self.observer) {
-                self.dirty = true;
+                self.trip_told = false;
             }
             if self.hold() {
                 return true;
@@ -497,7 +507,8 @@ impl Session {
         };
         frame.messages.extend(self.requests.messages(&self.world));
         frame.request_count = self.requests.count();
-        if self.trip.update(&self.world, &self.observer) || frame.full {
+        if self.trip.update(&self.world, &self.observer) || !self.trip_told {
+            self.trip_told = true;
             frame.trip = self.trip.view().cloned();
         }
         if let (Some(trip), Some(story)) = (self.trip.view(), &self.story)

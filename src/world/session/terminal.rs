@@ -24,10 +24,14 @@ struct Found {
 
 impl Tools for Found {
     fn find(&self, name: &str) -> Option<Program> {
-        self.programs.get(name).cloned()
+        self.programs.get(name).cloned().or_else(|| shell::tools::find(name, Dialect::Bash))
     }
     fn names(&self) -> Vec<String> {
-        self.programs.keys().map(ToString::to_string).collect()
+        let mut names: Vec<String> = self.programs.keys().map(ToString::to_string).collect();
+        names.extend(Tools::names(&shell::tools::Standard(Dialect::Bash)));
+        names.sort();
+        names.dedup();
+        names
     }
 }
 
