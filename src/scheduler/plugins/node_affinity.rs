@@ -16,7 +16,7 @@ pub static PLUGIN: Plugin = Plugin {
     pre_score: Some(pre_score),
     score: Some(score),
     normalize: Some(|_, scores, _| normalize_to_max(scores, false)),
-    hints: &[Hint { change: Change::NodeAddedOrLabels, helps: Some(|pod, node| matches(pod, node)) }],
+    hints: &[Hint { change: Change::NodeAddedOrLabels, helps: Some(matches) }],
     ..Plugin::named("NodeAffinity")
 };
 

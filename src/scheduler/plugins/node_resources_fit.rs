@@ -15,7 +15,7 @@ pub static PLUGIN: Plugin = Plugin {
     score: Some(score),
     hints: &[
         Hint { change: Change::AssignedPodDeleted, helps: None },
-        Hint { change: Change::NodeAddedOrAllocatable, helps: Some(|pod, node| fits_alone(pod, node)) },
+        Hint { change: Change::NodeAddedOrAllocatable, helps: Some(fits_alone) },
         Hint { change: Change::PodScaledDown, helps: None },
     ],
     ..Plugin::named("NodeResourcesFit")
