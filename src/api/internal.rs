@@ -51,6 +51,38 @@ pub fn encode_pretty(object: &dyn Object) -> String {
     encoded(object, 1)
 }
 
+/// As [`encode_pretty`], of an embedded struct alone: of the fields with those JSON names.
+pub fn encode_part_pretty(object: &dyn Object, names: &[&str]) -> String {
+    let mut part = object.boxed();
+    for field in object.desc().fields.iter().filter(|f| !names.contains(&f.name)) {
+        part.reset(field.name);
+    }
+    let whole = encode_pretty(&*part);
+    let others: Vec<String> = layout(object.desc())
+        .unwrap_or_default()
+        .split(' ')
+        .filter_map(|name| {
+            let (go, json) = match name.split_once('=') {
+                Some((go, json)) => (go, json.to_string()),
+                None => {
+                    let mut chars = name.chars();
+                    (name, chars.next().map(|c| c.to_ascii_lowercase()).into_iter().chain(chars).collect())
+                }
+            };
+            (!names.contains(&&*json)).then(|| format!(" \"{go}\": "))
+        })
+        .collect();
+    // The other fields are zero, so each is one line.
+    let mut lines: Vec<&str> =
+        whole.lines().filter(|line| !others.iter().any(|other| line.starts_with(other.as_str()))).collect();
+    let last = lines.len().saturating_sub(2);
+    let trimmed = lines.get(last).map(|line| line.trim_end_matches(','));
+    if let (Some(line), Some(trimmed)) = (lines.get_mut(last), trimmed) {
+        *line = trimmed;
+    }
+    lines.join("\n")
+}
+
 fn encoded(object: &dyn Object, indent: usize) -> String {
     let mut encoder = crate::json::Encoder::new(crate::json::Order::Internal, indent);
     encoder.object(object);

@@ -89,6 +89,8 @@ fn stateful_set(set: &mut StatefulSet) {
     pod_template(spec.template.make());
     if !spec.volume_claim_templates.is_empty() {
         for claim in spec.volume_claim_templates.make() {
+            claim.api_version = "v1".into();
+            claim.kind = "PersistentVolumeClaim".into();
             claim.status.make().phase = "Pending".into();
             super::core::claim_spec(claim.spec.make());
         }

@@ -3,7 +3,7 @@
 use super::text;
 use crate::core_v1::*;
 use crate::value::List;
-use crate::{IntOrString, Map, Object, Ptr, Quantity};
+use crate::{Bytes, IntOrString, Map, Object, Ptr, Quantity};
 
 pub(super) fn apply(object: &mut dyn Object) -> bool {
     if let Some(pod) = object.downcast_mut::<Pod>() {
@@ -19,6 +19,10 @@ pub(super) fn apply(object: &mut dyn Object) -> bool {
         self::node(node);
     } else if let Some(secret) = object.downcast_mut::<Secret>() {
         text(&mut secret.type_, "Opaque");
+        // `stringData` is another way to write `data`; conversion leaves none of it.
+        for (key, value) in &std::mem::take(&mut secret.string_data) {
+            secret.data.insert(key.clone(), Bytes::from(&**value));
+        }
     } else if let Some(volume) = object.downcast_mut::<PersistentVolume>() {
         persistent_volume(volume);
     } else if let Some(claim) = object.downcast_mut::<PersistentVolumeClaim>() {
@@ -27,6 +31,10 @@ pub(super) fn apply(object: &mut dyn Object) -> bool {
             claim.status.make().phase = "Pending".into();
         }
         claim_spec(claim.spec.make());
+    } else if let Some(quota) = object.downcast_mut::<ResourceQuota>() {
+        if quota.spec.hard.values().any(is_odd) {
+            round(&mut quota.spec.make().hard);
+        }
     } else if let Some(range) = object.downcast_mut::<LimitRange>() {
         range.spec.make().limits.make().iter_mut().for_each(limit_range_item);
     } else {
@@ -136,7 +144,6 @@ pub(super) fn is_complete(spec: &PodSpec) -> bool {
         && spec.termination_grace_period_seconds.is_some()
         && spec.security_context.is_some()
         && spec.service_account == spec.service_account_name
-        && !spec.host_network
         && spec.resources.is_none()
         && spec.overhead.is_empty()
         && spec.containers.iter().all(container)
@@ -213,10 +220,9 @@ fn pod_spec(spec: &mut crate::Shared<PodSpec>) {
         round(&mut resources.limits);
     }
     round(&mut spec.overhead);
-    let host_network = spec.host_network;
     for list in [&mut spec.init_containers, &mut spec.containers] {
         if !list.is_empty() {
-            list.make().iter_mut().for_each(|c| container(c, host_network));
+            list.make().iter_mut().for_each(container);
         }
     }
     if !spec.ephemeral_containers.is_empty() {
@@ -242,6 +248,11 @@ fn pod_spec(spec: &mut crate::Shared<PodSpec>) {
 /// What holds for a pod but not for a template (`SetDefaults_Pod`, `SetDefaults_PodStatus`).
 fn pod_only(pod: &mut Pod) {
     let missing = |c: &Container| c.resources.limits.iter().any(|(k, _)| !c.resources.requests.contains_key(k));
+    if pod.spec.host_network {
+        let spec = pod.spec.make();
+        host_ports(&mut spec.containers);
+        host_ports(&mut spec.init_containers);
+    }
     let spec = &pod.spec;
     if spec.enable_service_links.is_none()
         || spec.termination_grace_period_seconds.is_some_and(|s| s < 0)
@@ -281,14 +292,15 @@ fn requests_from_limits(requests: &mut Map<Quantity>, limits: &Map<Quantity>) {
     }
 }
 
+fn is_odd(quantity: &Quantity) -> bool {
+    let mut rounded = quantity.clone();
+    rounded.round_up(-3);
+    rounded != *quantity
+}
+
 /// Quantities of resources have no more than three decimals (`SetDefaults_ResourceList`).
 pub(super) fn round(list: &mut Map<Quantity>) {
-    let odd = |q: &Quantity| {
-        let mut rounded = q.clone();
-        rounded.round_up(-3);
-        rounded != *q
-    };
-    if list.values().any(odd) {
+    if list.values().any(is_odd) {
         list.iter_mut().for_each(|(_, quantity)| {
             quantity.round_up(-3);
         });
@@ -313,14 +325,17 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-fn ports(list: &mut List<ContainerPort>, host_network: bool) {
-    let open = |p: &ContainerPort| p.protocol.is_empty() || host_network && p.host_port == 0;
-    if list.iter().any(open) {
-        for port in list.make() {
-            text(&mut port.protocol, "TCP");
-            if host_network && port.host_port == 0 {
-                port.host_port = port.container_port;
-            }
+fn ports(list: &mut List<ContainerPort>) {
+    if list.iter().any(|p| p.protocol.is_empty()) {
+        list.make().iter_mut().for_each(|port| text(&mut port.protocol, "TCP"));
+    }
+}
+
+/// In the host's network a pod's ports are the host's (`defaultHostNetworkPorts`).
+fn host_ports(list: &mut List<Container>) {
+    if list.iter().any(|c| c.ports.iter().any(|p| p.host_port == 0)) {
+        for port in list.make().iter_mut().flat_map(|c| c.ports.make()).filter(|p| p.host_port == 0) {
+            port.host_port = port.container_port;
         }
     }
 }
@@ -371,13 +386,13 @@ fn lifecycle(lifecycle: &mut Ptr<Lifecycle>) {
     }
 }
 
-fn container(container: &mut Container, host_network: bool) {
+fn container(container: &mut Container) {
     if container.image_pull_policy.is_empty() {
         container.image_pull_policy = pull_policy(&container.image).into();
     }
     text(&mut container.termination_message_path, "/dev/termination-log");
     text(&mut container.termination_message_policy, "File");
-    ports(&mut container.ports, host_network);
+    ports(&mut container.ports);
     env(&mut container.env);
     round(&mut container.resources.limits);
     round(&mut container.resources.requests);
@@ -393,7 +408,7 @@ fn ephemeral_container(container: &mut EphemeralContainer) {
     }
     text(&mut container.termination_message_path, "/dev/termination-log");
     text(&mut container.termination_message_policy, "File");
-    ports(&mut container.ports, false);
+    ports(&mut container.ports);
     env(&mut container.env);
 }
 

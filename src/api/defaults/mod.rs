@@ -10,6 +10,9 @@ mod policy;
 mod service;
 mod storage;
 
+#[cfg(test)]
+mod tests;
+
 use crate::Object;
 use crate::{OStr, Str};
 

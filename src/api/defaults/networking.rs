@@ -2,9 +2,15 @@
 
 use super::optional_text;
 use crate::Object;
-use crate::networking_v1::NetworkPolicy;
+use crate::networking_v1::{IngressClass, NetworkPolicy};
 
 pub(super) fn apply(object: &mut dyn Object) -> bool {
+    if let Some(class) = object.downcast_mut::<IngressClass>() {
+        if class.spec.parameters.get().is_some_and(|p| p.scope.is_none()) {
+            optional_text(&mut class.spec.make().parameters.make().scope, "Cluster");
+        }
+        return true;
+    }
     let Some(policy) = object.downcast_mut::<NetworkPolicy>() else { return false };
     let spec = policy.spec.make();
     if spec.policy_types.is_empty() {

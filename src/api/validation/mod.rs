@@ -6,19 +6,26 @@
 mod addresses;
 mod apps;
 mod at;
+mod autoscaling;
+mod batch;
 mod claims;
 mod coordination;
 mod core;
+mod cron;
 mod discovery;
+mod ingress;
 mod internal;
 mod labels;
 mod metadata;
 mod networking;
 mod node;
 mod pod;
+mod policy;
 mod rbac;
 mod resources;
 mod service;
+mod sets;
+mod storage;
 mod unified;
 
 #[cfg(test)]
@@ -96,8 +103,11 @@ macro_rules! kinds {
 }
 
 /// Kinds with rules of their own, those that are written most first.
-static KINDS: [Kind; 20] = {
-    use crate::{apps_v1, coordination_v1, core_v1, discovery_v1, networking_v1, rbac_v1};
+static KINDS: [Kind; 37] = {
+    use crate::{
+        apps_v1, autoscaling_v2, batch_v1, coordination_v1, core_v1, discovery_v1, networking_v1, policy_v1, rbac_v1,
+        scheduling_v1, storage_v1,
+    };
     kinds! {
         core_v1::Pod: pod::create, pod::update, pod::update_status;
         core_v1::Event: core::create_event, core::update_event, only_metadata;
@@ -118,6 +128,25 @@ static KINDS: [Kind; 20] = {
         rbac_v1::RoleBinding: rbac::create_role_binding, rbac::update_role_binding, only_metadata;
         rbac_v1::ClusterRoleBinding:
             rbac::create_cluster_role_binding, rbac::update_cluster_role_binding, only_metadata;
+        apps_v1::StatefulSet:
+            sets::create_stateful_set, sets::update_stateful_set, sets::update_stateful_set_status;
+        apps_v1::DaemonSet: sets::create_daemon_set, sets::update_daemon_set, sets::update_daemon_set_status;
+        apps_v1::ControllerRevision: sets::create_revision, sets::update_revision, only_metadata;
+        core_v1::ReplicationController: sets::create_controller, sets::update_controller, only_metadata;
+        batch_v1::Job: batch::create_job, batch::update_job, batch::update_job_status;
+        batch_v1::CronJob: batch::create_cron_job, batch::update_cron_job, only_metadata;
+        autoscaling_v2::HorizontalPodAutoscaler:
+            autoscaling::create, autoscaling::update, autoscaling::update_status;
+        policy_v1::PodDisruptionBudget: policy::create_budget, policy::update_budget, policy::update_budget_status;
+        scheduling_v1::PriorityClass: policy::create_priority_class, policy::update_priority_class, only_metadata;
+        core_v1::LimitRange: policy::create_limit_range, policy::update_limit_range, only_metadata;
+        core_v1::ResourceQuota: policy::create_quota, policy::update_quota, policy::update_quota_status;
+        networking_v1::Ingress: ingress::create, ingress::update, ingress::update_status;
+        networking_v1::IngressClass: ingress::create_class, ingress::update_class, only_metadata;
+        networking_v1::NetworkPolicy: ingress::create_policy, ingress::update_policy, only_metadata;
+        core_v1::PersistentVolume: storage::create_volume, storage::update_volume, only_metadata;
+        core_v1::PersistentVolumeClaim: storage::create_claim, storage::update_claim, storage::update_claim_status;
+        storage_v1::StorageClass: storage::create_class, storage::update_class, only_metadata;
         networking_v1::IPAddress: networking::create_ip_address, networking::update_ip_address, only_metadata;
         networking_v1::ServiceCIDR: networking::create_service_cidr, networking::update_service_cidr, only_metadata;
     }

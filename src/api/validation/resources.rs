@@ -48,6 +48,10 @@ pub(super) fn is_huge_page(name: &str) -> bool {
 pub(super) fn is_quota_huge_page(name: &str) -> bool {
     is_huge_page(name) || name.starts_with("requests.hugepages-")
 }
+/// Whether a quota can count it (`IsStandardQuotaResourceName`).
+pub(super) fn is_quota(name: &str) -> bool {
+    (STANDARD.contains(&name) && name != "storage") || is_quota_huge_page(name)
+}
 /// Whether it is of Kubernetes' own domain.
 pub(super) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")

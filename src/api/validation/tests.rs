@@ -55,3 +55,7 @@ fn pods() {
 fn core_kinds() {
     check(include_str!("testdata/core.txt"));
 }
+#[test]
+fn other_kinds() {
+    check(include_str!("testdata/others.txt"));
+}

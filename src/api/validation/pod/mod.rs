@@ -16,11 +16,12 @@ mod volumes;
 
 pub(super) use affinity::node_selector;
 pub(super) use containers::port_number;
+pub(super) use paths::no_backsteps;
 pub(super) use probes::port;
 pub(super) use status::update as update_status;
 pub(super) use tolerations::{effect, tolerations};
 pub(super) use update::{ephemeral_containers, resize, update};
-pub(super) use volumes::{csi_driver, nfs};
+pub(super) use volumes::{HOST_PATH_TYPES, csi_driver, nfs};
 
 use super::at::{At, Errors};
 use super::{labels, metadata};

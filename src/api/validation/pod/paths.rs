@@ -3,7 +3,7 @@
 use super::super::at::{At, Errors};
 
 /// No `..` in it (`validatePathNoBacksteps`).
-pub(super) fn no_backsteps(path: &str, at: &At, errors: &mut Errors) {
+pub(in super::super) fn no_backsteps(path: &str, at: &At, errors: &mut Errors) {
     if has_backsteps(path) {
         errors.invalid(at, path, "must not contain '..'");
     }

@@ -16,7 +16,8 @@ use crate::{List, Str, names};
 const FILE_MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
 const EMPTY_DIR_MODE: &str = "must be a number between 0 and 01777 (octal), both inclusive";
 const SECOND: &str = "may not specify more than 1 volume type";
-const HOST_PATH_TYPES: [&str; 8] =
+/// What a path of the host may have to be.
+pub(in super::super) const HOST_PATH_TYPES: [&str; 8] =
     ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
 
 /// Checks the volumes; the good ones, which mounts may name. `meta` is the pod's own metadata, absent in a template.
