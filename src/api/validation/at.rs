@@ -46,8 +46,8 @@ impl<'a> At<'a> {
         At { parent: Some(self), step: Step::Key(key) }
     }
     /// The path, to keep.
-    pub(super) fn to_path(&self) -> Path {
-        let parent = self.parent.map_or(Path::none(), At::to_path);
+    pub(super) fn path(&self) -> Path {
+        let parent = self.parent.map_or(Path::none(), At::path);
         match self.step {
             Step::Child(name) => parent.child(name),
             Step::Index(i) => parent.index(i),
@@ -87,18 +87,18 @@ impl Errors {
     }
     /// `Required value` by a declared rule.
     pub(super) fn declared_required(&mut self, at: &At) {
-        self.declared.push(field::required(&at.to_path(), ""));
+        self.declared.push(field::required(&at.path(), ""));
     }
     /// `Unsupported value` by a declared rule.
     pub(super) fn declared_one_of(&mut self, at: &At, value: &str, valid: &[&str]) {
         if !valid.contains(&value) {
-            self.declared.push(field::not_supported(&at.to_path(), value, valid));
+            self.declared.push(field::not_supported(&at.path(), value, valid));
         }
     }
     /// `field is immutable` by a declared rule, which shows no value.
     pub(super) fn declared_immutable<T: PartialEq>(&mut self, at: &At, new: &T, old: &T) {
         if new != old {
-            self.declared.push(field::invalid(&at.to_path(), crate::json::Value::Null, IMMUTABLE));
+            self.declared.push(field::invalid(&at.path(), crate::json::Value::Null, IMMUTABLE));
         }
     }
     /// Any error by a declared rule.
@@ -111,7 +111,7 @@ impl Errors {
     }
     /// `Invalid value`
     pub(super) fn invalid(&mut self, at: &At, value: impl BadValue, detail: impl Into<String>) {
-        self.list.push(field::invalid(&at.to_path(), value, detail));
+        self.list.push(field::invalid(&at.path(), value, detail));
     }
     /// One `Invalid value` a message.
     pub(super) fn each(&mut self, at: &At, value: &str, messages: Vec<String>) {
@@ -121,7 +121,7 @@ impl Errors {
     }
     /// `Required value`
     pub(super) fn required(&mut self, at: &At, detail: impl Into<String>) {
-        self.list.push(field::required(&at.to_path(), detail));
+        self.list.push(field::required(&at.path(), detail));
     }
     /// `Required value` where a string is empty.
     pub(super) fn need(&mut self, at: &At, value: &str) {
@@ -131,19 +131,19 @@ impl Errors {
     }
     /// `Forbidden`
     pub(super) fn forbidden(&mut self, at: &At, detail: impl Into<String>) {
-        self.list.push(field::forbidden(&at.to_path(), detail));
+        self.list.push(field::forbidden(&at.path(), detail));
     }
     /// `Duplicate value`
     pub(super) fn duplicate(&mut self, at: &At, value: impl BadValue) {
-        self.list.push(field::duplicate(&at.to_path(), value));
+        self.list.push(field::duplicate(&at.path(), value));
     }
     /// `Not found`
     pub(super) fn not_found(&mut self, at: &At, value: impl BadValue) {
-        self.list.push(field::not_found(&at.to_path(), value));
+        self.list.push(field::not_found(&at.path(), value));
     }
     /// `Unsupported value`
     pub(super) fn not_supported(&mut self, at: &At, value: impl BadValue, valid: &[&str]) {
-        self.list.push(field::not_supported(&at.to_path(), value, valid));
+        self.list.push(field::not_supported(&at.path(), value, valid));
     }
     /// `Unsupported value` unless the string is one of those.
     pub(super) fn one_of(&mut self, at: &At, value: &str, valid: &[&str]) {
@@ -161,11 +161,11 @@ impl Errors {
     }
     /// `Too long`
     pub(super) fn too_long(&mut self, at: &At, max: usize) {
-        self.list.push(field::too_long(&at.to_path(), max));
+        self.list.push(field::too_long(&at.path(), max));
     }
     /// `Too many`
     pub(super) fn too_many(&mut self, at: &At, actual: usize, max: usize) {
-        self.list.push(field::too_many(&at.to_path(), actual, max));
+        self.list.push(field::too_many(&at.path(), actual, max));
     }
     /// `must be greater than or equal to 0`
     pub(super) fn not_negative(&mut self, at: &At, value: impl Into<i64>) {

@@ -40,12 +40,12 @@ fn spec(spec: &HorizontalPodAutoscalerSpec, old: Option<&HorizontalPodAutoscaler
     let least = "must be greater than or equal to 1";
     if let Some(min) = spec.min_replicas.filter(|min| *min < 0) {
         let why = "must be greater than or equal to 0";
-        errors.declared(field::invalid(&at.child("minReplicas").to_path(), min, why));
+        errors.declared(field::invalid(&at.child("minReplicas").path(), min, why));
     }
     if spec.max_replicas == 0 {
         errors.declared_required(at_max);
     } else if spec.max_replicas < 0 {
-        errors.declared(field::invalid(&at_max.to_path(), spec.max_replicas, least));
+        errors.declared(field::invalid(&at_max.path(), spec.max_replicas, least));
     }
     if spec.min_replicas.is_some_and(|min| spec.max_replicas < min) {
         errors.invalid(at_max, spec.max_replicas, "must be greater than or equal to `minReplicas`");

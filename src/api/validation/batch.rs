@@ -351,7 +351,7 @@ fn failure_rule(spec: &JobSpec, rule: &PodFailurePolicyRule, at: &At, errors: &m
 
 /// `Invalid value` without the value.
 fn omitted(at: &At, why: &str, errors: &mut Errors) {
-    let mut error = field::invalid(&at.to_path(), "", why);
+    let mut error = field::invalid(&at.path(), "", why);
     error.value = None;
     errors.push(error);
 }

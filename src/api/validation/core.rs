@@ -145,16 +145,12 @@ fn secret_data(secret: &Secret, errors: &mut Errors) {
         }
         "kubernetes.io/dockercfg" => docker(data, ".dockercfg", at, errors),
         "kubernetes.io/dockerconfigjson" => docker(data, ".dockerconfigjson", at, errors),
-        "kubernetes.io/basic-auth" => {
-            if !data.contains_key("username") && !data.contains_key("password") {
-                need("username");
-                need("password");
-            }
+        "kubernetes.io/basic-auth" if !data.contains_key("username") && !data.contains_key("password") => {
+            need("username");
+            need("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if data.get("ssh-privatekey").is_none_or(|key| key.is_empty()) {
-                errors.required(&at.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if data.get("ssh-privatekey").is_none_or(|key| key.is_empty()) => {
+            errors.required(&at.key("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => {
             need("tls.crt");

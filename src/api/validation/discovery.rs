@@ -77,7 +77,7 @@ fn endpoint(endpoint: &Endpoint, kind: &str, at: &At, errors: &mut Errors) {
     if endpoint.addresses.is_empty() {
         errors.declared_required(at_addresses);
     } else if endpoint.addresses.len() > ADDRESSES_MAX {
-        errors.declared(field::too_many(&at_addresses.to_path(), endpoint.addresses.len(), ADDRESSES_MAX));
+        errors.declared(field::too_many(&at_addresses.path(), endpoint.addresses.len(), ADDRESSES_MAX));
     }
     for (i, address) in endpoint.addresses.iter().enumerate() {
         let at_item = &at_addresses.index(i);

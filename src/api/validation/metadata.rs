@@ -89,13 +89,13 @@ pub(super) fn update(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
     errors.immutable(&at.child("namespace"), &new.namespace, &old.namespace);
     errors.immutable(&at.child("uid"), &new.uid, &old.uid);
     if new.creation_timestamp != old.creation_timestamp {
-        errors.invalid(&at.child("creationTimestamp"), &new.creation_timestamp, IMMUTABLE);
+        errors.invalid(&at.child("creationTimestamp"), new.creation_timestamp, IMMUTABLE);
     }
     if new.deletion_timestamp != old.deletion_timestamp {
-        errors.invalid(&at.child("deletionTimestamp"), &new.deletion_timestamp, IMMUTABLE);
+        errors.invalid(&at.child("deletionTimestamp"), new.deletion_timestamp, IMMUTABLE);
     }
     if new.deletion_grace_period_seconds != old.deletion_grace_period_seconds {
-        errors.invalid(&at.child("deletionGracePeriodSeconds"), &new.deletion_grace_period_seconds, IMMUTABLE);
+        errors.invalid(&at.child("deletionGracePeriodSeconds"), new.deletion_grace_period_seconds, IMMUTABLE);
     }
     // What the old object shares was checked with it.
     if !new.labels.same(&old.labels) {

@@ -123,7 +123,7 @@ fn taints(list: &[Taint], at: &At, errors: &mut Errors) {
         }
         pod::effect(&taint.effect, false, &at.child("effect"), errors);
         if list.iter().take(i).any(|t| t.key == taint.key && t.effect == taint.effect) {
-            let mut error = field::duplicate(&at.to_path(), Internal(taint));
+            let mut error = field::duplicate(&at.path(), Internal(taint));
             error.detail = "taints must be unique by key and effect pair".to_string();
             errors.push(error);
         }

@@ -209,7 +209,7 @@ fn claim_names(list: &List<ResourceClaim>, known: &[&str], at: &At, errors: &mut
         if !known.contains(&&*claim.name) {
             let mut sorted = known.to_vec();
             sorted.sort_unstable();
-            let mut error = crate::field::not_found(&at.to_path(), &claim.name);
+            let mut error = crate::field::not_found(&at.path(), &claim.name);
             error.detail = if sorted.is_empty() {
                 "must be one of the names in pod.spec.resourceClaims which is empty".to_string()
             } else {

@@ -307,7 +307,7 @@ fn controller_spec(controller: &ReplicationController, options: &pod::Options, e
     let (spec, at) = (&controller.spec, &At::new("spec"));
     for (name, value) in [("replicas", spec.replicas.unwrap_or(1)), ("minReadySeconds", spec.min_ready_seconds)] {
         if value < 0 {
-            errors.declared(field::invalid(&at.child(name).to_path(), value, super::at::NEGATIVE));
+            errors.declared(field::invalid(&at.child(name).path(), value, super::at::NEGATIVE));
         }
     }
     if spec.selector.is_empty() {
