@@ -37,7 +37,11 @@ pub fn span(lang: Lang, nanos: u64) -> String {
         format!("{:.2}{s}", nanos as f64 / SECOND as f64)
     } else if nanos < 10 * SECOND {
         let tenths = nanos / (100 * MILLI);
-        if tenths % 10 == 0 { format!("{}{s}", tenths / 10) } else { format!("{}.{}{s}", tenths / 10, tenths % 10) }
+        if tenths.is_multiple_of(10) {
+            format!("{}{s}", tenths / 10)
+        } else {
+            format!("{}.{}{s}", tenths / 10, tenths % 10)
+        }
     } else if seconds < 120 {
         format!("{seconds}{s}")
     } else if seconds < 3600 {
