@@ -136,21 +136,21 @@ fn one(look: Look, node: &NodeView, pod: &Rc<PodView>, size: PodSize, compact: b
 fn bars(page: &Page, node: &NodeView, pods: &[Rc<PodView>]) -> Html {
     let cpu = cluster::requested(pods, |p| p.cpu_milli);
     let memory = cluster::requested(pods, |p| p.memory_mi);
-    let bar = |name: &'static str, segments: Vec<Segment>, value: String, percent: u32| {
+    let bar = |name: &'static str, segments: Vec<Segment>, value: (String, String), percent: u32| {
         let label = page.lang.pick(format!("{name}: {percent} % requested"), format!("{name}: {percent} % 요청됨"));
         html! {
             <div class="cap"><span aria-hidden="true">{ name }</span>
                 <span class="track" role="img" aria-label={label}>{ for segments.into_iter().map(|s| html! { <i class={s.class} style={format!("width:{:.2}%", s.percent)}></i> }) }</span>
-                <span class="v num">{ value }</span></div>
+                <span class="v num">{ value.0 }<span>{ format!(" / {}", value.1) }</span></span></div>
         }
     };
     let percent =
         |part: u32, whole: u32| if whole == 0 { 0 } else { (u64::from(part) * 100 / u64::from(whole)) as u32 };
     html! { <>
         { bar("cpu", cluster::capacity(node, pods, |p| p.cpu_milli, node.cpu_milli),
-            format!("{} / {}", format::cores(cpu), format::cores_capacity(node.cpu_milli)), percent(cpu, node.cpu_milli)) }
+            (format::cores(cpu), format::cores_capacity(node.cpu_milli)), percent(cpu, node.cpu_milli)) }
         { bar("mem", cluster::capacity(node, pods, |p| p.memory_mi, node.memory_mi),
-            format!("{} / {} Gi", format::gibibytes(memory), format::gibibytes(node.memory_mi)), percent(memory, node.memory_mi)) }
+            (format::gibibytes(memory), format!("{} Gi", format::gibibytes(node.memory_mi))), percent(memory, node.memory_mi)) }
     </> }
 }
 

@@ -505,7 +505,12 @@ impl Session {
             Mode::Settling { .. } | Mode::ToTimer { .. } => ClockState::Hurrying,
             Mode::Holding => ClockState::Holding,
         };
-        frame.messages.extend(self.requests.messages(&self.world));
+        let requests = self.requests.messages(&self.world);
+        // At rest the map is still: what beats send back and forth is no event.
+        if !requests.iter().any(|m| m.kind != view::MessageKind::Heartbeat) {
+            frame.messages.clear();
+        }
+        frame.messages.extend(requests);
         frame.request_count = self.requests.count();
         if self.trip.update(&self.world, &self.observer) || !self.trip_told {
             self.trip_told = true;

@@ -96,7 +96,10 @@ impl Requests {
 }
 
 fn kind(entry: &Entry) -> MessageKind {
-    if entry.code.get() >= 500 {
+    if &*entry.resource == "leases" {
+        // Leaders and those who stand by: a beat.
+        MessageKind::Heartbeat
+    } else if entry.code.get() >= 500 {
         MessageKind::Failed
     } else if is_step(entry) {
         MessageKind::Write
