@@ -107,7 +107,11 @@ class Lens extends WidgetType {
       fix.append(text, button);
       box.append(fix);
     }
-    return box;
+    // Heights are measured without margins: the space around the box is its holder's padding.
+    const holder = document.createElement("div");
+    holder.className = "lensbox";
+    holder.append(box);
+    return holder;
   }
 }
 
