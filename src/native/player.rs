@@ -18,7 +18,7 @@ use std::sync::mpsc;
 use world::{Blueprint, Running, World};
 
 /// No command of a transcript takes longer, in virtual time.
-const COMMAND_BOUND: Duration = Duration::from_secs(24 * 3600);
+const COMMAND_BOUND: Duration = Duration::from_secs(2 * 3600);
 
 /// What the cluster is like.
 #[derive(Debug, Clone)]
@@ -242,7 +242,7 @@ impl Player {
                     fired.push(*number);
                 }
                 Client::Program { running, until, remote } if *until <= now && running.exit_code().is_none() => {
-                    remote.send(&Frame::Stderr(b"still running after 24 hours: killed\n".to_vec()));
+                    remote.send(&Frame::Stderr(b"still running after 2 hours: killed\n".to_vec()));
                     running.kill();
                 }
                 _ => {}
