@@ -1,9 +1,11 @@
 //! `tabernetes bench`: what the budgets of the design are measured by. Each figure comes with a ratio against a fixed
 //! piece of work in the same run, so that runs on different machines can be compared.
 
+#![expect(clippy::disallowed_types, reason = "wall time is what is measured here")]
+
 use api::Rev;
 use api::apps_v1::Deployment;
-use shell::process::{Buffer, Bytes, Files, FileError, Metadata, Process};
+use shell::process::{Buffer, Bytes, FileError, Files, Metadata, Process};
 use sim::{Duration, Livelock};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -75,9 +77,8 @@ fn resident() -> f64 {
 
 fn nodes_ready(world: &World) -> usize {
     let Some(look) = Look::new(world, &[]) else { return 0 };
-    let ready = |n: &Rev<api::core_v1::Node>| {
-        n.status.conditions.iter().any(|c| c.type_ == *"Ready" && c.status == *"True")
-    };
+    let ready =
+        |n: &Rev<api::core_v1::Node>| n.status.conditions.iter().any(|c| c.type_ == *"Ready" && c.status == *"True");
     look.list::<api::core_v1::Node>("").iter().filter(|n| ready(n)).count()
 }
 
@@ -167,7 +168,8 @@ pub fn bench(large: bool) -> Result<(), Livelock> {
     done?;
     figures.push(boot);
     world.sim().run_for(Duration::from_secs(120))?;
-    let (idle, done) = timed("1 hour of an idle 3-node cluster", &world, || world.sim().run_for(Duration::from_secs(3600)));
+    let (idle, done) =
+        timed("1 hour of an idle 3-node cluster", &world, || world.sim().run_for(Duration::from_secs(3600)));
     done?;
     let speed = 3600.0 / idle.wall;
     figures.push(idle);
@@ -179,7 +181,8 @@ pub fn bench(large: bool) -> Result<(), Livelock> {
     done?;
     figures.push(three);
     const WRITES: u32 = 2000;
-    let (writes, done) = timed(&format!("{WRITES} API writes, one after the other"), &world, || world.write_repeatedly(WRITES));
+    let (writes, done) =
+        timed(&format!("{WRITES} API writes, one after the other"), &world, || world.write_repeatedly(WRITES));
     done?;
     let write = writes.wall / f64::from(WRITES) * 1e6;
     figures.push(writes);
