@@ -28,8 +28,13 @@ pub async fn write(ctx: Ctx, client: Client, witness: Shared) {
     }
 }
 
-/// Lists a kind and watches it from there; begins again where the stream ended, or anew where that is gone.
-pub async fn watch<T: Resource>(ctx: Ctx, client: Client, witness: Shared, seen: fn(&mut Witness, EventType, &Rev<T>)) {
+/// Lists a kind (`seen` hears of no event then) and watches it from there; begins again where the stream ended, or anew where that is gone.
+pub async fn watch<T: Resource>(
+    ctx: Ctx,
+    client: Client,
+    witness: Shared,
+    seen: fn(&mut Witness, Option<EventType>, &Rev<T>),
+) {
     loop {
         let Ok(list) = client.list::<T>("", &ListOptions::default()).await else {
             ctx.sleep(Duration::from_millis(800)).await;
@@ -37,7 +42,7 @@ pub async fn watch<T: Resource>(ctx: Ctx, client: Client, witness: Shared, seen:
         };
         let mut revision = list.revision;
         for item in &list.items {
-            seen(&mut witness.borrow_mut(), EventType::Added, item);
+            seen(&mut witness.borrow_mut(), None, item);
         }
         'resume: loop {
             let options = ListOptions { resource_version: revision.to_string().into(), ..ListOptions::default() };
@@ -63,7 +68,7 @@ pub async fn watch<T: Resource>(ctx: Ctx, client: Client, witness: Shared, seen:
                     witness.borrow_mut().complain(text);
                 }
                 revision = object.revision;
-                seen(&mut witness.borrow_mut(), event.type_, &object);
+                seen(&mut witness.borrow_mut(), Some(event.type_), &object);
             }
             ctx.sleep(Duration::from_millis(100)).await;
         }
@@ -77,7 +82,7 @@ pub async fn watch_pods(ctx: Ctx, client: Client, witness: Shared) {
 
 /// Watches leases.
 pub async fn watch_leases(ctx: Ctx, client: Client, witness: Shared) {
-    watch::<Lease>(ctx, client, witness, |witness, _, lease| witness.lease(lease)).await;
+    watch::<Lease>(ctx, client, witness, |witness, type_, lease| witness.lease(type_.is_some(), lease)).await;
 }
 
 /// Watches what [`write`] writes.

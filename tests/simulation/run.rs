@@ -46,6 +46,7 @@ struct State {
     running: usize,
     nodes_ready: usize,
     stored: Vec<api::Rev<ConfigMap>>,
+    revision: u64,
     complete: bool,
 }
 
@@ -54,12 +55,14 @@ async fn look(client: &Client) -> Result<State, api::Status> {
     let web = client.get::<Deployment>("default", "web").await?;
     let pods = client.list::<Pod>("default", &ListOptions { label_selector: "app=web".into(), ..all.clone() }).await?;
     let nodes = client.list::<Node>("", &all).await?;
+    let written = client.list::<ConfigMap>("default", &all).await?;
     let ready = |node: &api::Rev<Node>| node.status.conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True");
     Ok(State {
         ready: web.status.ready_replicas,
         running: pods.items.iter().filter(|pod| pod.metadata().deletion_timestamp.unix().is_none()).count(),
         nodes_ready: nodes.items.iter().filter(|node| ready(node)).count(),
-        stored: client.list::<ConfigMap>("default", &all).await?.items,
+        stored: written.items,
+        revision: written.revision,
         complete: true,
     })
 }
@@ -158,7 +161,7 @@ pub fn run(seed: u64) -> Result<u64, String> {
     // Watchers had the time to hear of what the last look saw.
     advance(at + Duration::from_secs(10))?;
     let mut witness = witness.borrow_mut();
-    witness.close(&state.borrow().stored);
+    witness.close(&state.borrow().stored, state.borrow().revision);
     let writes = witness.writes();
     if writes < 50 {
         witness.complain(format!("only {writes} writes were acknowledged"));
