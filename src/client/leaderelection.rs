@@ -165,9 +165,10 @@ impl LeaderElector {
         self.observed.holder == self.config.identity
     }
 
-    fn is_valid(&self) -> bool {
+    /// Whether the lease that was observed held at `time`, when an attempt began: what comes in late is judged by then.
+    fn is_valid(&self, time: Instant) -> bool {
         let duration = Duration::from_secs(u64::try_from(self.observed.duration).unwrap_or(0));
-        self.observed_at + duration > self.ctx.now()
+        self.observed_at + duration > time
     }
 
     fn micro_now(&self) -> MicroTime {
@@ -180,6 +181,7 @@ impl LeaderElector {
     }
 
     async fn try_acquire_or_renew(&mut self) -> bool {
+        let begin = self.ctx.now();
         let now = self.micro_now();
         let mut record = Record {
             holder: self.config.identity.clone(),
@@ -190,7 +192,7 @@ impl LeaderElector {
         };
         let lock = self.describe();
         // The leader's usual case: what it wrote last is still there.
-        if self.is_leader() && self.is_valid() {
+        if self.is_leader() && self.is_valid(begin) {
             record.acquire = self.observed.acquire;
             record.transitions = self.observed.transitions;
             match self.update(&record).await {
@@ -237,7 +239,7 @@ impl LeaderElector {
             self.observe(read.clone());
             self.read = Some(read.clone());
         }
-        if !read.holder.is_empty() && self.is_valid() && !self.is_leader() {
+        if !read.holder.is_empty() && self.is_valid(begin) && !self.is_leader() {
             klog::info("Lease is held by and has not yet expired")
                 .str("lock", &lock)
                 .str("holder", &read.holder)
