@@ -182,7 +182,7 @@ fn answer(page: &Page, result: Option<&ManifestResult>) -> Html {
     });
     html! {
         <section class="answer" aria-label={page.t(title)}>
-            <header><h3>{ page.t(title) }</h3>
+            <header><h3 role="heading" aria-level="2">{ page.t(title) }</h3>
                 <button type="button" class="btn icon" aria-label={page.t(lang::CLOSE)} onclick={page.does(Action::CloseAnswer)}>{ icons::sized("x", "s12") }</button></header>
             if nothing { <p>{ page.t(lang::DIFF_NONE) }</p> } else { <pre tabindex="0">{ for lines }</pre> }
         </section>
@@ -205,7 +205,7 @@ fn trip(page: &Page, props: &ManifestProps) -> Html {
     };
     let Some(trip) = &props.trip else {
         return html! {
-            <section class="trip empty"><h3>{ page.t(lang::TRIP_TITLE) }{ story }</h3><p>{ page.t(lang::TRIP_EMPTY) }</p></section>
+            <section class="trip empty"><h3 role="heading" aria-level="2">{ page.t(lang::TRIP_TITLE) }{ story }</h3><p>{ page.t(lang::TRIP_EMPTY) }</p></section>
         };
     };
     let steps = trip.steps.iter().enumerate().map(|(i, step)| {
@@ -224,6 +224,6 @@ fn trip(page: &Page, props: &ManifestProps) -> Html {
     let desired = trip.desired;
     let count = if desired > 0 { format!("{} · {}/{desired}", trip.short, trip.ready) } else { trip.short.clone() };
     html! {
-        <section class="trip"><h3>{ page.t(lang::TRIP_TITLE) }<span class="dim num mono">{ count }</span>{ story }</h3><ol>{ for steps }</ol></section>
+        <section class="trip"><h3 role="heading" aria-level="2">{ page.t(lang::TRIP_TITLE) }<span class="dim num mono">{ count }</span>{ story }</h3><ol>{ for steps }</ol></section>
     }
 }

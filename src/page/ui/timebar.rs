@@ -76,7 +76,7 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
         page.t(lang::SETTLE)
     };
     html! {
-        <footer class={classes!("timebar", props.small.then_some("small"))} aria-label={page.t(lang::TIME)} role="region">
+        <section class={classes!("timebar", props.small.then_some("small"))} aria-label={page.t(lang::TIME)}>
             <div class="transport">
                 <button type="button" class="play" id="play" aria-label={page.t(name)} aria-keyshortcuts="Alt+P" disabled={!props.alive} onclick={page.does(Action::Pace(pace))}>{ icons::icon(symbol) }</button>
                 <button type="button" class="btn icon" aria-label={page.t(lang::STEP)} title={page.t(lang::STEP)} aria-keyshortcuts="Alt+." disabled={!props.alive} onclick={page.does(Action::Pace(Pace::Step))}>{ icons::icon("step") }</button>
@@ -105,6 +105,6 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
             } else {
                 <button type="button" class="btn icon" disabled={clock.settled || !props.alive} aria-label={page.t(lang::SETTLE)} title={page.t(lang::SETTLE)} onclick={page.does(Action::Pace(Pace::UntilSettled))}>{ icons::sized("settle", "s14") }</button>
             }
-        </footer>
+        </section>
     }
 }
