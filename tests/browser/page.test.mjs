@@ -231,6 +231,8 @@ for (const [theme, lang] of [["light", "en"], ["dark", "ko"]]) {
       await page.locator(".insp").waitFor();
       await page.waitForTimeout(500);
       assert.deepEqual(await axe(page), [], "with the inspector open");
+      // Beside the inspector the side panel is folded away.
+      await page.locator(".insp .close").click();
       await page.locator("#side-terminal").click();
       await page.waitForTimeout(300);
       assert.deepEqual(await axe(page), [], "with the terminal open");
