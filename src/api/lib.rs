@@ -16,6 +16,7 @@ pub mod json;
 pub mod names;
 pub mod object;
 pub mod patch;
+pub mod quota;
 pub mod rest;
 mod rev;
 pub mod scheme;

@@ -32,6 +32,8 @@ mod unified;
 mod tests;
 
 use at::Errors;
+pub(crate) use pod::quality;
+pub(crate) use resources::{is_extended, is_native};
 
 use crate::field::ErrorList;
 use crate::meta_v1::ObjectMeta;

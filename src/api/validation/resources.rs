@@ -53,7 +53,7 @@ pub(super) fn is_quota(name: &str) -> bool {
     (STANDARD.contains(&name) && name != "storage") || is_quota_huge_page(name)
 }
 /// Whether it is of Kubernetes' own domain.
-pub(super) fn is_native(name: &str) -> bool {
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 /// Whether requests may be lower than limits.
@@ -61,7 +61,7 @@ fn may_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 /// A vendor's resource, such as `example.com/gpu`.
-pub(super) fn is_extended(name: &str) -> bool {
+pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_empty()
 }
 fn is_integer(name: &str) -> bool {

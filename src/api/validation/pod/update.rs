@@ -361,7 +361,7 @@ fn removed(now: &Map<Quantity>, was: &Map<Quantity>) -> bool {
 }
 
 /// The quality of service class.
-fn quality(spec: &PodSpec) -> &'static str {
+pub(crate) fn quality(spec: &PodSpec) -> &'static str {
     let whole = spec.resources.get().filter(|r| !r.requests.is_empty() || !r.limits.is_empty());
     let each: Vec<&ResourceRequirements> = match whole {
         Some(whole) => vec![whole],
