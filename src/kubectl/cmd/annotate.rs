@@ -138,8 +138,7 @@ async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
         };
         match done.await {
             Ok(Some(o)) => {
-                let text = printer.print(&o)?;
-                k.out(&text);
+                printer.show(k, &o)?;
             }
             Ok(None) => {}
             Err(e) => errors.push(e),

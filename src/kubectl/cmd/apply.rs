@@ -182,8 +182,7 @@ async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
                     applied.push(info.object);
                 } else {
                     let mut printer = for_write(k, &dry_run.operation(word))?;
-                    let text = printer.print(&info.object)?;
-                    k.out(&text);
+                    printer.show(k, &info.object)?;
                 }
             }
             Err(e) => errors.push(e),
@@ -220,8 +219,7 @@ fn print_all(k: &Kubectl<'_>, mut objects: Vec<Value>, operation: &str) -> Resul
     if !k.flags.bool("show-managed-fields") {
         omit_managed_fields(&mut object);
     }
-    let text = printer.print(&object)?;
-    k.out(&text);
+    printer.show(k, &object)?;
     Ok(())
 }
 

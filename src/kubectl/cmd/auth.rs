@@ -198,8 +198,7 @@ async fn who_am_i(k: &Kubectl<'_>) -> Result<(), Error> {
         _ => e,
     })?;
     if !k.flags.str("output").is_empty() {
-        let text = by_format(k, k.flags.str("output"), WRITE_FORMATS)?.print(&r)?;
-        k.out(&text);
+        by_format(k, k.flags.str("output"), WRITE_FORMATS)?.show(k, &r)?;
         return Ok(());
     }
     let user = r.at("status/userInfo");

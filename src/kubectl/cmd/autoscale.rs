@@ -111,8 +111,7 @@ async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
             if dry_run == DryRun::Client {
                 o.set("status/currentMetrics", Value::Null);
                 o.set("status/desiredReplicas", 0i64);
-                let text = for_write(k, &dry_run.operation("created"))?.print(&o)?;
-                k.out(&text);
+                for_write(k, &dry_run.operation("created"))?.show(k, &o)?;
                 return Ok(());
             }
             if f.bool("save-config") {
@@ -125,8 +124,7 @@ async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
                 ..Write::default()
             };
             let made = k.create(&m, &k.namespace(), &o, &w).await?;
-            let text = for_write(k, &dry_run.operation("autoscaled"))?.print(&made)?;
-            k.out(&text);
+            for_write(k, &dry_run.operation("autoscaled"))?.show(k, &made)?;
             Ok(())
         };
         if let Err(e) = done.await {

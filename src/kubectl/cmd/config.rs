@@ -126,7 +126,6 @@ async fn view(k: &Kubectl<'_>) -> Result<(), Error> {
         "" => Printer::Yaml(0),
         format => by_format(k, format, WRITE_FORMATS)?,
     };
-    let text = printer.print(&o)?;
-    k.out(&text);
+    printer.show(k, &o)?;
     Ok(())
 }

@@ -77,7 +77,6 @@ pub async fn mark(k: &Kubectl<'_>, info: &Info, desired: bool, dry_run: DryRun) 
             return Ok(());
         }
     }
-    let text = Printer::Name(format!(" {}", dry_run.operation(word))).print(&info.object)?;
-    k.out(&text);
+    Printer::Name(format!(" {}", dry_run.operation(word))).show(k, &info.object)?;
     Ok(())
 }

@@ -92,8 +92,7 @@ async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
                 if !f.bool("show-managed-fields") {
                     omit_managed_fields(&mut o);
                 }
-                let text = printer.print(&o)?;
-                k.out(&text);
+                printer.show(k, &o)?;
             }
             Err(e) => errors.push(e),
         }
@@ -155,7 +154,6 @@ pub async fn send(k: &Kubectl<'_>, group: &str, plural: &str, mut o: Value, fail
     if !k.flags.bool("show-managed-fields") {
         omit_managed_fields(&mut o);
     }
-    let text = printer.print(&o)?;
-    k.out(&text);
+    printer.show(k, &o)?;
     Ok(())
 }

@@ -519,7 +519,6 @@ async fn token(k: &Kubectl<'_>) -> Result<(), Error> {
         k.out(&format!("{token}\n"));
         return Ok(());
     }
-    let text = crate::print::object::for_write(k, "")?.print(&made)?;
-    k.out(&text);
+    crate::print::object::for_write(k, "")?.show(k, &made)?;
     Ok(())
 }

@@ -81,8 +81,7 @@ async fn drain(k: &Kubectl<'_>) -> Result<(), Error> {
     for node in &nodes {
         match empty(k, &node.name, dry_run).await {
             Ok(()) => {
-                let text = Printer::Name(format!(" {}", dry_run.operation("drained"))).print(&node.object)?;
-                k.out(&text);
+                Printer::Name(format!(" {}", dry_run.operation("drained"))).show(k, &node.object)?;
             }
             Err(e) => {
                 k.err(&format!(
@@ -316,8 +315,7 @@ async fn remove(k: &Kubectl<'_>, pods: Vec<Value>, dry_run: DryRun) -> Result<()
                     };
                     if gone {
                         let word = if evicting { "evicted" } else { "deleted" };
-                        let text = Printer::Name(format!(" {}", dry_run.operation(word))).print(&pod)?;
-                        k.out(&text);
+                        Printer::Name(format!(" {}", dry_run.operation(word))).show(k, &pod)?;
                     } else if now > deadline {
                         errors.push(Error::text(format!(
                             "error when waiting for pod {} in namespace {} to terminate: global timeout reached: {}",

@@ -93,8 +93,7 @@ async fn events(k: &Kubectl<'_>) -> Result<(), Error> {
             ("kind", "EventList".into()),
             ("metadata", Value::object()),
         ]);
-        let text = by_format(k, f.str("output"), WRITE_FORMATS)?.print(&o)?;
-        k.out(&text);
+        by_format(k, f.str("output"), WRITE_FORMATS)?.show(k, &o)?;
         return Ok(());
     }
     for e in &list {

@@ -78,8 +78,7 @@ async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
         };
         match done.await {
             Ok(o) => {
-                let text = printer.print(&o)?;
-                k.out(&text);
+                printer.show(k, &o)?;
             }
             Err(e) => errors.push(e),
         }

@@ -265,9 +265,8 @@ impl Get<'_, '_> {
         if !k.flags.bool("show-managed-fields") {
             omit_managed_fields(&mut object);
         }
-        match printer.print(&object) {
-            Ok(text) => k.out(&text),
-            Err(e) => errors.push(e),
+        if let Err(e) = printer.show(k, &object) {
+            errors.push(e);
         }
         Error::aggregate(errors)
     }
@@ -322,7 +321,7 @@ impl Get<'_, '_> {
                     if show_events {
                         o = crate::value::object([("object", o), ("type", event.name().into())]);
                     }
-                    k.out(&p.print(&o)?);
+                    p.show(k, &o)?;
                 }
                 (Watched::Object(_), None) => {}
             }

@@ -176,8 +176,7 @@ async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
             for r in &remove {
                 printed.remove_key("metadata/labels", r);
             }
-            let text = for_write(k, &dry_run.operation(word))?.print(&printed)?;
-            k.out(&text);
+            for_write(k, &dry_run.operation(word))?.show(k, &printed)?;
             Ok(())
         };
         if let Err(e) = done.await {

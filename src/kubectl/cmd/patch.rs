@@ -86,8 +86,7 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
         count += 1;
         if dry_run == DryRun::Client {
             let word = dry_run.operation("patched");
-            let text = for_write(k, &word)?.print(&info.object)?;
-            k.out(&text);
+            for_write(k, &word)?.show(k, &info.object)?;
             continue;
         }
         let w = Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-patch"), ..Write::default() };
@@ -98,8 +97,7 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
                 if !f.bool("show-managed-fields") {
                     omit_managed_fields(&mut patched);
                 }
-                let text = for_write(k, &dry_run.operation(word))?.print(&patched)?;
-                k.out(&text);
+                for_write(k, &dry_run.operation(word))?.show(k, &patched)?;
             }
             Err(e) => errors.push(e),
         }

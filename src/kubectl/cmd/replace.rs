@@ -113,8 +113,7 @@ async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
         match done.await {
             Ok(info) => {
                 count += 1;
-                let text = printer.print(&info.object)?;
-                k.out(&text);
+                printer.show(k, &info.object)?;
             }
             Err(e) => errors.push(e),
         }

@@ -300,8 +300,7 @@ async fn change(k: &Kubectl<'_>, verb: &str) -> Result<(), Error> {
         let body = patch.to_json();
         match k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Strategic, body.as_bytes(), &w).await {
             Ok(o) => {
-                let text = for_write(k, word)?.print(&o)?;
-                k.out(&text);
+                for_write(k, word)?.show(k, &o)?;
             }
             Err(e) => errors.push(Error::text(format!("failed to patch: {}", e.message()))),
         }

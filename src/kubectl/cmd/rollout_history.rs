@@ -123,8 +123,7 @@ async fn history(k: &Kubectl<'_>) -> Result<(), Error> {
                 let mut printer = by_format(k, k.flags.str("output"), WRITE_FORMATS)?;
                 for (n, r) in &found {
                     if wanted == 0 || *n == wanted {
-                        let text = printer.print(r)?;
-                        k.out(&text);
+                        printer.show(k, r)?;
                     }
                 }
                 return if wanted > 0 && !found.contains_key(&wanted) { Err(missing()) } else { Ok(()) };
@@ -174,8 +173,7 @@ async fn undo(k: &Kubectl<'_>) -> Result<(), Error> {
                 ));
             }
             let word = rollback(k, &info, dry_run).await?;
-            let text = for_write(k, &dry_run.operation(&word))?.print(&info.object)?;
-            k.out(&text);
+            for_write(k, &dry_run.operation(&word))?.show(k, &info.object)?;
             Ok(())
         };
         if let Err(e) = done.await {

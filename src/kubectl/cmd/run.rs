@@ -269,8 +269,7 @@ async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
         return result;
     }
     for (_, o) in made {
-        let text = for_write(k, &dry_run.operation("created"))?.print(&o)?;
-        k.out(&text);
+        for_write(k, &dry_run.operation("created"))?.show(k, &o)?;
     }
     Ok(())
 }

@@ -61,8 +61,7 @@ async fn scale(k: &Kubectl<'_>) -> Result<(), Error> {
             one(k, &info, replicas, dry_run).await?;
         }
         info.object.set("spec/replicas", replicas);
-        let text = printer.print(&info.object)?;
-        k.out(&text);
+        printer.show(k, &info.object)?;
     }
     failed
 }

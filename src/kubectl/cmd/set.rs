@@ -125,8 +125,7 @@ pub async fn update(
                 }
             }
         }
-        let text = printer.print(&wanted)?;
-        k.out(&text);
+        printer.show(k, &wanted)?;
     }
     Error::aggregate(errors)
 }

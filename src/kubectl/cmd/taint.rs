@@ -191,8 +191,7 @@ async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
                 };
                 wanted = k.patch(&info.mapping, "", &info.name, "", PatchType::Strategic, patch.as_bytes(), &w).await?;
             }
-            let text = printer.print(&wanted)?;
-            k.out(&text);
+            printer.show(k, &wanted)?;
             Ok(())
         };
         if let Err(e) = done.await {

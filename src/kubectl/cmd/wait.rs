@@ -158,8 +158,7 @@ async fn wait(k: &Kubectl<'_>) -> Result<(), Error> {
         for c in &conditions {
             match one(k, &info, c, deadline, timeout).await {
                 Ok(object) => {
-                    let text = printer.print(&object)?;
-                    k.out(&text);
+                    printer.show(k, &object)?;
                 }
                 Err(e) => {
                     errors.push(e);

@@ -85,8 +85,9 @@ pub fn by_format(k: &Kubectl<'_>, format: &str, allowed: &str) -> Result<Printer
                 return Err(Error::text("template format specified but no template given"));
             }
             let text = if head.ends_with("file") { from_file(value)? } else { value.to_string() };
-            let t = Template::parse(&text)
-                .map_err(|e| Error::text(format!("error parsing template {text}, template: output:{e}")))?;
+            let mut t =
+                Template::parse(&text).map_err(|e| Error::text(format!("error parsing template {text}, {e}")))?;
+            t.missing_is_error = k.flags.str("allow-missing-template-keys") == "false";
             return Ok(Printer::Template(t));
         }
         _ => {}
@@ -169,8 +170,23 @@ pub fn yaml(object: &Value) -> String {
 }
 
 impl Printer {
-    /// The object's text.
-    pub fn print(&mut self, object: &Value) -> Result<String, Error> {
+    /// Prints an object. A failure is told after what was printed before it.
+    pub fn show(&mut self, k: &Kubectl<'_>, object: &Value) -> Result<(), Error> {
+        let (text, done) = self.render(object);
+        k.out(&text);
+        done
+    }
+
+    /// The object's text, and how it ended.
+    pub fn render(&mut self, object: &Value) -> (String, Result<(), Error>) {
+        match self.text(object) {
+            Ok(text) => (text, Ok(())),
+            Err((text, e)) => (text, Err(e)),
+        }
+    }
+
+    fn text(&mut self, object: &Value) -> Result<String, (String, Error)> {
+        let plain = |e: String| (String::new(), Error::Text(e));
         match self {
             Printer::Name(operation) => {
                 if matches!(object.at("items"), Value::Array(_)) && object.str("kind").ends_with("List") {
@@ -189,7 +205,7 @@ impl Printer {
             Printer::JsonPath(path, template, as_json) => {
                 let got = if *as_json { path.execute_json(object) } else { path.execute(object) };
                 got.map_err(|e| {
-                    Error::text(format!(
+                    plain(format!(
                         "error executing jsonpath {}: Error executing template: {e}. Printing more information for debugging the template:\n\ttemplate was:\n\t\t{template}\n\tobject given to jsonpath engine was:\n\t\t{}\n\n\n",
                         quote(template),
                         object.go_sharp_v()
@@ -209,7 +225,7 @@ impl Printer {
                 for item in items {
                     let mut cells = Vec::new();
                     for (_, path) in columns.iter() {
-                        let found = path.find(item).map_err(Error::Text)?;
+                        let found = path.find(item).map_err(plain)?;
                         let mut texts: Vec<String> = Vec::new();
                         if found.first().is_none_or(Vec::is_empty) {
                             texts.push("<none>".into());
@@ -221,9 +237,17 @@ impl Printer {
                 }
                 Ok(tabs.flush())
             }
-            Printer::Template(t) => t
-                .execute(object)
-                .map_err(|e| Error::text(format!("error executing template {}: template: output:{e}", quote(&t.text)))),
+            Printer::Template(t) => t.execute(object).map_err(|(written, e)| {
+                (
+                    format!(
+                        "{written}Error executing template: {e}. Printing more information for debugging the template:\n\ttemplate was:\n\t\t{}\n\traw data was:\n\t\t{}\n\tobject given to template engine was:\n\t\t{}\n\n",
+                        t.text,
+                        object.to_json(),
+                        object.go_v()
+                    ),
+                    Error::text(format!("error executing template {}: {e}", quote(&t.text))),
+                )
+            }),
         }
     }
 }
