@@ -79,6 +79,8 @@ pub struct Inner {
     pub(crate) priority_classes: usize,
     pub(crate) storage_classes: usize,
     pub(crate) limit_ranges: usize,
+    pub(crate) resource_quotas: usize,
+    pub(crate) quotas: admission::resource_quota::Quotas,
 }
 
 impl Inner {
@@ -105,6 +107,8 @@ impl Inner {
             ip_addresses: index("networking.k8s.io", "ipaddresses"),
             priority_classes: index("scheduling.k8s.io", "priorityclasses"),
             limit_ranges: index("", "limitranges"),
+            resource_quotas: index("", "resourcequotas"),
+            quotas: Default::default(),
             storage_classes: index("storage.k8s.io", "storageclasses"),
             draw: RefCell::new(ctx.rng("draw")),
             uids: RefCell::new(ctx.rng("uid")),

@@ -8,6 +8,7 @@ mod namespace_lifecycle;
 mod node_restriction;
 mod pod_topology_labels;
 mod priority;
+pub mod resource_quota;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;

@@ -108,6 +108,7 @@ impl Call {
         self.warnings_of(&*object);
         self.reach(Stage::Validated);
         admission::validate(attributes, Some(&*object), None)?;
+        admission::resource_quota::admit(self, Operation::Create, &*object, None).await?;
         self.reach(Stage::Admitted);
         if self.tracks() && !self.applies() {
             self.track(&mut *object, None);

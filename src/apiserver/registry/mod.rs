@@ -23,9 +23,10 @@ pub use update::Face;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use api::rest::{Request, WriteOptions};
+use api::rest::{Request, Verb, WriteOptions};
 use api::{AnyRev, KindInfo, Object, Status, Str};
 
+use crate::admission::{self, Operation};
 use crate::audit::{Entry, Stage};
 use crate::strategy::{self, Strategy};
 use crate::user::User;
@@ -204,6 +205,10 @@ pub async fn guaranteed_update(
             continue;
         };
         let changed = match change(&state) {
+            Ok(Change::Write(new)) => charged(call, new, &state.body).await,
+            other => other,
+        };
+        let changed = match changed {
             Ok(changed) => changed,
             Err(status) if fresh => return Err(status),
             Err(status) => {
@@ -260,6 +265,14 @@ pub async fn guaranteed_update(
             },
         }
     }
+}
+
+/// A change once quotas allow it.
+async fn charged(call: &Call, new: Box<dyn Object>, old: &Rc<dyn Object>) -> Result<Change, Status> {
+    if matches!(call.request.verb, Verb::Update | Verb::Patch(_)) {
+        admission::resource_quota::admit(call, Operation::Update, &*new, Some(old)).await?;
+    }
+    Ok(Change::Write(new))
 }
 
 /// Reads one key from the store.

@@ -2,6 +2,7 @@
 
 mod applying;
 mod patching;
+mod quotas;
 mod services;
 mod verbs;
 mod watching;
