@@ -5,6 +5,7 @@
 //! validation of enums and required fields are driven by that.
 
 pub mod apply;
+pub mod certificate_request;
 pub mod defaults;
 pub mod duration;
 pub mod dynamic;

@@ -15,7 +15,7 @@ use crate::audit::{Entry, Stage};
 use crate::authz::{Attributes, Decision, authorize, refusal};
 use crate::registry::Call;
 use crate::user::User;
-use crate::{Inner, authn, discovery, proxy, reviews, table};
+use crate::{Inner, authn, components, discovery, proxy, reviews, table};
 
 /// What every request costs the server, in virtual time, besides its reads and writes of the store.
 const COST: Duration = Duration::from_micros(300);
@@ -100,6 +100,11 @@ async fn respond(
     };
     if let Some(answer) = reviews::answer(server, &user, &request)? {
         return Ok(Some((201, answer)));
+    }
+    if let Some(answer) = Box::pin(components::answer(server, &request)).await? {
+        let kind = components::kind()?;
+        warnings.borrow_mut().extend(deprecated(kind).map(Str::from));
+        return Ok(Some((200, shape(server, kind, request.accept, answer))));
     }
     let (kind, index) = server.served(group, version, resource).ok_or_else(Status::not_found_path)?;
     if !subresource.is_empty() && kind.subresource(subresource).is_none() {
@@ -244,7 +249,7 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
             (_, Verb::Get | Verb::Update | Verb::Patch(_)) if stored => return object_verb(call).await,
             _ => return Err(Status::method_not_supported((call.kind.group, call.kind.plural), request.verb.name())),
         };
-        return Ok(Some((answered.0, shape(call, answered.1))));
+        return Ok(Some((answered.0, shaped(call, answered.1))));
     }
     let collection = call.name.is_empty();
     if !call.kind.has_verb(request.verb.name()) {
@@ -256,21 +261,21 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
             for item in &mut list.items {
                 *item = call.outgoing(call.shown(item.clone()));
             }
-            Ok(Some((200, shape(call, Answer::List(list)))))
+            Ok(Some((200, shaped(call, Answer::List(list)))))
         }
         Verb::Watch => Box::pin(watch(call, conn, stream)).await.map(|()| None),
         Verb::Create if collection => {
             let created = Box::pin(call.create()).await?;
-            Ok(Some((201, shape(call, Answer::Object(call.outgoing(created))))))
+            Ok(Some((201, shaped(call, Answer::Object(call.outgoing(created))))))
         }
         Verb::DeleteCollection => {
             let list = Box::pin(call.delete_collection(&list_options(request))).await?;
-            Ok(Some((200, shape(call, Answer::List(list)))))
+            Ok(Some((200, shaped(call, Answer::List(list)))))
         }
         _ if collection => Err(Status::method_not_supported((call.kind.group, call.kind.plural), request.verb.name())),
         Verb::Delete => {
             let answer = Box::pin(call.delete()).await?;
-            Ok(Some((200, shape(call, answer))))
+            Ok(Some((200, shaped(call, answer))))
         }
         _ => object_verb(call).await,
     }
@@ -290,35 +295,35 @@ async fn object_verb(call: &Rc<Call>) -> Outcome {
         }
         _ => return Err(Status::method_not_supported((call.kind.group, call.kind.plural), call.request.verb.name())),
     };
-    Ok(Some((code, shape(call, Answer::Object(call.outgoing(call.shown(object)))))))
+    Ok(Some((code, shaped(call, Answer::Object(call.outgoing(call.shown(object)))))))
 }
 
-fn env(call: &Call) -> table::Env {
-    table::Env { now: call.server.ctx.unix_nanos() }
-}
-
-fn rows(call: &Call, objects: &[AnyRev], revision: u64) -> api::table::Table {
-    table::print(call.kind.group, call.kind.kind, objects, revision, &env(call))
+fn rows(server: &Inner, kind: &KindInfo, objects: &[AnyRev], revision: u64) -> api::table::Table {
+    table::print(kind.group, kind.kind, objects, revision, &table::Env { now: server.ctx.unix_nanos() })
 }
 
 /// Objects as the client wants them: rows of a table, or themselves.
-fn shape(call: &Call, answer: Answer) -> Answer {
-    if call.request.accept != Accept::Table {
+fn shape(server: &Inner, kind: &KindInfo, accept: Accept, answer: Answer) -> Answer {
+    if accept != Accept::Table {
         return answer;
     }
     match answer {
         Answer::Object(object) => {
             let revision = object.revision;
-            Answer::Table(Rc::new(rows(call, &[object], revision)))
+            Answer::Table(Rc::new(rows(server, kind, &[object], revision)))
         }
         Answer::List(list) => {
-            let mut table = rows(call, &list.items, list.revision);
+            let mut table = rows(server, kind, &list.items, list.revision);
             table.continue_ = list.continue_;
             table.remaining = list.remaining;
             Answer::Table(Rc::new(table))
         }
         other => other,
     }
+}
+
+fn shaped(call: &Call, answer: Answer) -> Answer {
+    shape(&call.server, call.kind, call.request.accept, answer)
 }
 
 /// Serves a watch to its end.
@@ -348,7 +353,7 @@ fn to_table(call: &Call, event: &mut WatchEvent) {
         return;
     }
     if let WatchBody::Object(object) = &event.body {
-        let table = rows(call, std::slice::from_ref(object), object.revision);
+        let table = rows(&call.server, call.kind, std::slice::from_ref(object), object.revision);
         event.body = WatchBody::Table(Rc::new(table));
     }
 }

@@ -12,6 +12,7 @@ mod base64;
 pub mod bootstrap;
 pub mod cache;
 pub mod causes;
+mod components;
 mod discovery;
 mod errors;
 pub mod etcd_storage;
@@ -78,6 +79,8 @@ pub struct Inner {
     pub(crate) ip_addresses: usize,
     pub(crate) priority_classes: usize,
     pub(crate) storage_classes: usize,
+    pub(crate) ingress_classes: usize,
+    pub(crate) runtime_classes: usize,
     pub(crate) limit_ranges: usize,
     pub(crate) resource_quotas: usize,
     pub(crate) quotas: admission::resource_quota::Quotas,
@@ -106,6 +109,8 @@ impl Inner {
             services: index("", "services"),
             ip_addresses: index("networking.k8s.io", "ipaddresses"),
             priority_classes: index("scheduling.k8s.io", "priorityclasses"),
+            ingress_classes: index("networking.k8s.io", "ingressclasses"),
+            runtime_classes: index("node.k8s.io", "runtimeclasses"),
             limit_ranges: index("", "limitranges"),
             resource_quotas: index("", "resourcequotas"),
             quotas: Default::default(),

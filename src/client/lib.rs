@@ -6,6 +6,7 @@ mod client;
 mod correlator;
 pub mod events;
 pub mod flowcontrol;
+pub mod healthz;
 mod informer;
 mod key;
 pub mod klog;

@@ -12,6 +12,8 @@ use crate::context::{ControllerContext, SharedInformers};
 use crate::observed::{Handle, Observed};
 use crate::table::CONTROLLERS;
 
+/// Where `/healthz` is answered (`--secure-port`).
+const SECURE_PORT: u16 = 10_257;
 const LOCK: &str = "kube-controller-manager";
 
 /// How a kube-controller-manager is started.
@@ -127,6 +129,7 @@ impl ControllerManager {
             .str("GOMAXPROCS", "")
             .str("GOTRACEBACK", "")
             .log(&ctx, "controllermanager.go:206");
+        client::healthz::serve(&ctx, SECURE_PORT);
         let terminated = ctx.terminated();
         if !config.leader_elect {
             self.start_controllers(&ctx, &config);

@@ -21,6 +21,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+/// Where `/healthz` is answered (`--secure-port`).
+const SECURE_PORT: u16 = 10_259;
 /// The profile's name.
 pub(crate) const NAME: &str = "default-scheduler";
 /// Tries that observers can still read.
@@ -93,6 +95,7 @@ impl Scheduler {
             .str("GOMAXPROCS", "")
             .str("GOTRACEBACK", "")
             .log(&ctx, "server.go:189");
+        client::healthz::serve(&ctx, SECURE_PORT);
         handlers::register(&inner);
         inner.informers.run();
         inner.informers.synced().await;

@@ -263,3 +263,15 @@ pub(super) fn has_resized(new: &Pod, old: &Pod) -> bool {
     changed(&new.status.container_statuses, &old.status.container_statuses)
         || changed(&new.status.init_container_statuses, &old.status.init_container_statuses)
 }
+
+/// What the pod requests by its specification alone.
+pub fn asked(pod: &Pod) -> ResourceList {
+    let mut total = over_containers(pod, &|container| &container.resources.requests);
+    if let Some(own) = pod.spec.resources.get() {
+        for (name, quantity) in own.requests.iter().filter(|(name, _)| is_of_pods(name)) {
+            total.insert(name.clone(), quantity.clone());
+        }
+    }
+    amounts::add_to(&mut total, &pod.spec.overhead);
+    total
+}

@@ -1,14 +1,21 @@
 //! Admission: plugins that change or refuse writes, in the order of the real server's table
-//! (pkg/kubeapiserver/options/plugins.go). One file a plugin, one row of `PLUGINS`.
+//! (pkg/kubeapiserver/options/plugins.go). One file a plugin, one row of `PLUGINS`; ResourceQuota, the last, waits for
+//! the store and is called by itself.
 
+mod certificates;
+mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod node_restriction;
+mod persistent_volume_claim_resize;
+mod pod_resize;
+mod pod_security;
 mod pod_topology_labels;
 mod priority;
 pub mod resource_quota;
+mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
@@ -127,6 +134,7 @@ static PLUGINS: &[Plugin] = &[
         mutate: Some(taint_nodes_by_condition::mutate),
         validate: None,
     },
+    Plugin { name: "PodSecurity", needs: None, mutate: None, validate: Some(pod_security::validate) },
     Plugin {
         name: "Priority",
         needs: Some(priority::needs),
@@ -147,11 +155,29 @@ static PLUGINS: &[Plugin] = &[
         validate: None,
     },
     Plugin {
+        name: "PersistentVolumeClaimResize",
+        needs: None,
+        mutate: None,
+        validate: Some(persistent_volume_claim_resize::validate),
+    },
+    Plugin {
+        name: "RuntimeClass",
+        needs: Some(runtime_class::needs),
+        mutate: Some(runtime_class::mutate),
+        validate: Some(runtime_class::validate),
+    },
+    Plugin { name: "CertificateApproval", needs: None, mutate: None, validate: Some(certificates::approve) },
+    Plugin { name: "CertificateSigning", needs: None, mutate: None, validate: Some(certificates::sign) },
+    Plugin { name: "ClusterTrustBundleAttest", needs: None, mutate: None, validate: Some(certificates::attest) },
+    Plugin { name: "CertificateSubjectRestriction", needs: None, mutate: None, validate: Some(certificates::restrict) },
+    Plugin { name: "DefaultIngressClass", needs: None, mutate: Some(default_ingress_class::mutate), validate: None },
+    Plugin {
         name: "PodTopologyLabels",
         needs: Some(pod_topology_labels::needs),
         mutate: Some(pod_topology_labels::mutate),
         validate: None,
     },
+    Plugin { name: "PodResizeValidator", needs: None, mutate: None, validate: Some(pod_resize::validate) },
 ];
 
 /// Reads from the store what the plugins will ask for and the cache doesn't have (their live look-ups).

@@ -113,6 +113,7 @@ impl Call {
         if self.tracks() && !self.applies() {
             self.track(&mut *object, None);
         }
+        (resource.strategy.read_back)(&mut *object);
         let key = resource.key(&namespace, &name);
         let body: Rc<dyn Object> = Rc::from(object);
         if self.write.dry_run {

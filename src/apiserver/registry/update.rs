@@ -128,6 +128,7 @@ impl Call {
         } else if self.tracks() {
             self.track(&mut *new, Some(&*old.body));
         }
+        (resource.strategy.read_back)(&mut *new);
         if ends(&*new, &*old.body) {
             return Ok(Change::Delete(new));
         }

@@ -12,6 +12,7 @@ pub static STRATEGIES: &[Strategy] = &[
         generation: SPEC,
         dependents: Dependents::Orphan,
         prepare_create: job_create,
+        read_back: job_read_back,
         ..Strategy::ORDINARY
     },
     Strategy { group: "batch", resource: "cronjobs", generation: SPEC, ..Strategy::ORDINARY },
@@ -38,12 +39,23 @@ fn job_create(object: &mut dyn Object, _: &Moment) {
     let name = job.metadata.name.clone();
     let spec = job.spec.make();
     let labels = &mut spec.template.make().metadata.labels;
+    // Labels that the user gave stay, and fail validation where they differ.
     for (key, value) in [(UID, &uid), (LEGACY_UID, &uid), (NAME, &name), (LEGACY_NAME, &name)] {
-        labels.insert(Str::from(key), value.clone());
+        labels.entry(Str::from(key), || value.clone());
     }
     // A selector that the user gave stays, and fails validation.
     let selector = spec.selector.make();
     if !selector.match_labels.contains_key(UID) {
         selector.match_labels.insert(Str::from(UID), uid);
+    }
+}
+
+/// A Job without labels has its template's: the server sees those that it added itself once it reads the Job back.
+fn job_read_back(object: &mut dyn Object) {
+    if let Some(job) = object.downcast_mut::<Job>()
+        && job.metadata.labels.is_empty()
+        && !job.spec.template.metadata.labels.is_empty()
+    {
+        job.metadata.labels = job.spec.template.metadata.labels.clone();
     }
 }

@@ -84,6 +84,8 @@ pub struct Strategy {
     pub prepare_update: fn(&mut dyn Object, &dyn Object, &Moment),
     /// Before an update of `status` is validated: (new, old); spec and so on were already put back.
     pub prepare_status: fn(&mut dyn Object, &dyn Object),
+    /// What defaulting does to the object once more when it is read from the store.
+    pub read_back: fn(&mut dyn Object),
     /// The grace period of a deletion in seconds, for kinds that are deleted gracefully: (object, asked for).
     pub grace: Option<fn(&dyn Object, Option<i64>) -> i64>,
     /// Warnings of a write, for `Warning:` lines.
@@ -93,6 +95,7 @@ pub struct Strategy {
 fn nothing_on_create(_: &mut dyn Object, _: &Moment) {}
 fn nothing_on_update(_: &mut dyn Object, _: &dyn Object, _: &Moment) {}
 fn nothing_on_status(_: &mut dyn Object, _: &dyn Object) {}
+fn nothing_on_reading(_: &mut dyn Object) {}
 fn no_warnings(_: &dyn Object) -> Vec<String> {
     Vec::new()
 }
@@ -112,6 +115,7 @@ impl Strategy {
         prepare_create: nothing_on_create,
         prepare_update: nothing_on_update,
         prepare_status: nothing_on_status,
+        read_back: nothing_on_reading,
         grace: None,
         warnings: no_warnings,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api::core_v1::{ConfigMap, Container, Event, Namespace, Node, PodTemplate, ResourceQuota, Secret, ServiceAccount};
 use api::table::{Cell, Column};
-use api::{Map, Str};
+use api::{Map, Object, Str};
 
 use super::{Env, or_none};
 
@@ -42,6 +42,12 @@ pub static EVENT: &[Column] = &[
     Column::wide("First Seen", "string"),
     Column::wide("Count", "string"),
     Column::wide("Name", "string"),
+];
+pub static COMPONENT_STATUS: &[Column] = &[
+    Column::name(),
+    Column::new("Status", "string"),
+    Column::new("Message", "string"),
+    Column::new("Error", "string"),
 ];
 pub static RESOURCE_QUOTA: &[Column] =
     &[Column::name(), Column::new("Request", "string"), Column::new("Limit", "string"), Column::new("Age", "string")];
@@ -188,4 +194,17 @@ pub fn resource_quota(object: &ResourceQuota, env: &Env) -> Vec<Cell> {
         Cell::from(limit.join(", ")),
         Cell::from(env.since(&object.metadata.creation_timestamp)),
     ]
+}
+
+pub fn component_status(object: &dyn Object, _: &Env) -> Vec<Cell> {
+    let value = api::json::to_value_bare(object);
+    let conditions = value.get("conditions").and_then(|conditions| conditions.as_array());
+    let healthy = conditions.and_then(|all| all.iter().find(|condition| condition.str_at(&["type"]) == "Healthy"));
+    let of = |field: &str| healthy.map_or("", |condition| condition.str_at(&[field]));
+    let status = match of("status") {
+        "" => "Unknown",
+        "True" => "Healthy",
+        _ => "Unhealthy",
+    };
+    [value.str_at(&["metadata", "name"]), status, of("message"), of("error")].into_iter().map(Cell::from).collect()
 }

@@ -76,6 +76,7 @@ static PRINTERS: &[Printer] = &[
     printer!("", api::core_v1::ServiceAccount, core::NAME_AGE, core::service_account),
     printer!("", api::core_v1::PersistentVolume, storage::PV, storage::pv),
     printer!("", api::core_v1::PersistentVolumeClaim, storage::PVC, storage::pvc),
+    Printer { group: "", kind: "ComponentStatus", columns: core::COMPONENT_STATUS, row: core::component_status },
     printer!("", api::core_v1::ResourceQuota, core::RESOURCE_QUOTA, core::resource_quota),
     printer!("apps", api::apps_v1::ReplicaSet, apps::REPLICA_SET, apps::replica_set),
     printer!("apps", api::apps_v1::Deployment, apps::DEPLOYMENT, apps::deployment),

@@ -1,5 +1,6 @@
 //! The server in a small world: one etcd member, one server, and clients that speak its wire.
 
+mod admission;
 mod applying;
 mod patching;
 mod quotas;

@@ -1,0 +1,114 @@
+//! Admission plugins: what they set, what they refuse. Expected texts are those of a real v1.37.2 cluster.
+
+use super::*;
+use api::core_v1::{Namespace, PersistentVolumeClaim, Pod, ServiceAccount};
+use api::networking_v1::Ingress;
+
+/// A namespace with these labels, and the account that its pods use.
+async fn namespace(client: &Client, name: &str, labels: &[(&str, &str)]) {
+    let mut namespace = Namespace::default();
+    namespace.metadata.name = name.into();
+    namespace.metadata.labels = labels.iter().map(|(key, value)| (Str::from(*key), Str::from(*value))).collect();
+    client.create("", namespace).await.unwrap();
+    let mut account = ServiceAccount::default();
+    account.metadata.name = "default".into();
+    client.create(name, account).await.unwrap();
+}
+
+async fn refusal(client: &Client, namespace: &str, json: &str) -> String {
+    client.create_json(namespace, json).await.map(|_| ()).unwrap_err().to_string()
+}
+
+fn with_spec(spec: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"r"}},"spec":{{"containers":[{{"name":"r","image":"nginx:1.27"}}],{spec}}}}}"#
+    )
+}
+
+#[test]
+fn a_pod_of_a_runtime_class() {
+    with_server(|_, client, _| async move {
+        namespace(&client, "adm", &[]).await;
+        let class = r#"{"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"heavy"},"handler":"heavy",
+            "overhead":{"podFixed":{"cpu":"100m","memory":"64Mi"}},
+            "scheduling":{"nodeSelector":{"kind":"heavy"},"tolerations":[{"key":"heavy","operator":"Exists"}]}}"#;
+        client.create_json("", class).await.unwrap();
+        let tolerating = r#""runtimeClassName":"heavy","tolerations":[{"key":"heavy","operator":"Equal","value":"a","effect":"NoSchedule"}]"#;
+        let pod = client.create_json("adm", &with_spec(tolerating)).await.unwrap().downcast::<Pod>().unwrap();
+        let shown = |object: &dyn Object| api::json::to_value_bare(object).to_json();
+        assert_eq!(pod.spec.overhead.get("cpu").map(|q| q.to_string()), Some("100m".to_string()));
+        assert_eq!(pod.spec.node_selector.get("kind").map(|v| v.to_string()), Some("heavy".to_string()));
+        let keys: Vec<&str> = pod.spec.tolerations.iter().map(|toleration| &*toleration.key).collect();
+        assert_eq!(keys, ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "heavy"]);
+        assert_eq!(shown(&pod.spec.tolerations[2]), r#"{"key":"heavy","operator":"Exists"}"#);
+        for (spec, why) in [
+            (r#""runtimeClassName":"light""#, r#"pod rejected: RuntimeClass "light" not found"#),
+            (
+                r#""runtimeClassName":"heavy","nodeSelector":{"kind":"light"}"#,
+                "conflict: runtimeClass.scheduling.nodeSelector[kind] = heavy; pod.spec.nodeSelector[kind] = light",
+            ),
+            (
+                r#""runtimeClassName":"heavy","overhead":{"cpu":"1"}"#,
+                "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+            ),
+            (
+                r#""overhead":{"cpu":"1"}"#,
+                "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+            ),
+        ] {
+            assert_eq!(refusal(&client, "adm", &with_spec(spec)).await, format!("pods \"r\" is forbidden: {why}"));
+        }
+    });
+}
+
+#[test]
+fn pods_of_a_restricted_namespace() {
+    with_server(|_, client, _| async move {
+        namespace(&client, "adm", &[("pod-security.kubernetes.io/enforce", "restricted")]).await;
+        const WHY: &str = r#"allowPrivilegeEscalation != false (container "r" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "r" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "r" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "r" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")"#;
+        assert_eq!(
+            refusal(&client, "adm", &with_spec(r#""restartPolicy":"Never""#)).await,
+            format!("pods \"r\" is forbidden: violates PodSecurity \"restricted:latest\": {WHY}")
+        );
+        // What makes pods is only warned of.
+        client.create("adm", deployment("d")).await.unwrap();
+        let patch = r#"{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"foo"}}}"#;
+        let refused = client.patch::<Namespace>("", "adm", PatchType::Merge, patch).await.map(|_| ()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            r#"Namespace "adm" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "foo": must be one of privileged, baseline, restricted"#
+        );
+    });
+}
+
+#[test]
+fn a_claim_grows_only_where_its_class_lets_it() {
+    with_server(|_, client, _| async move {
+        let claim = r#"{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"c"},
+            "spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"slow","resources":{"requests":{"storage":"1Gi"}}}}"#;
+        let claim = client.create_json("default", claim).await.unwrap().downcast::<PersistentVolumeClaim>().unwrap();
+        let mut bound = (*claim.body).clone();
+        bound.status.make().phase = "Bound".into();
+        client.update("status", &Rev { revision: claim.revision, body: Rc::new(bound) }).await.unwrap();
+        let patch = r#"{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}"#;
+        let grow = || client.patch::<PersistentVolumeClaim>("default", "c", PatchType::Merge, patch);
+        assert_eq!(
+            grow().await.map(|_| ()).unwrap_err().to_string(),
+            "persistentvolumeclaims \"c\" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+        );
+        let class = r#"{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"slow"},"provisioner":"p","allowVolumeExpansion":true}"#;
+        client.create_json("", class).await.unwrap();
+        assert!(grow().await.is_ok());
+    });
+}
+
+#[test]
+fn an_ingress_gets_the_default_class() {
+    with_server(|_, client, _| async move {
+        let class = r#"{"apiVersion":"networking.k8s.io/v1","kind":"IngressClass","metadata":{"name":"main","annotations":{"ingressclass.kubernetes.io/is-default-class":"true"}},"spec":{"controller":"example.com/c"}}"#;
+        client.create_json("", class).await.unwrap();
+        let ingress = r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i"},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}}"#;
+        let ingress = client.create_json("default", ingress).await.unwrap().downcast::<Ingress>().unwrap();
+        assert_eq!(ingress.spec.ingress_class_name.get(), Some("main"));
+    });
+}
