@@ -8,6 +8,7 @@ mod apps;
 mod at;
 mod autoscaling;
 mod batch;
+mod certificates;
 mod claims;
 mod coordination;
 mod core;
@@ -50,12 +51,12 @@ pub fn create(object: &dyn Object) -> ErrorList {
 
 /// What is wrong with a new state of an object.
 pub fn update(new: &dyn Object, old: &dyn Object) -> ErrorList {
-    run(new, old, |kind| kind.update)
+    run("", new, old, |kind| kind.update)
 }
 
 /// What is wrong with a new status.
 pub fn update_status(new: &dyn Object, old: &dyn Object) -> ErrorList {
-    run(new, old, |kind| kind.status)
+    run("status", new, old, |kind| kind.status)
 }
 
 /// What is wrong with a new state written through another subresource: `finalize`, `resize`, `ephemeralcontainers`,
@@ -72,7 +73,7 @@ pub fn update_subresource(subresource: &str, new: &dyn Object, old: &dyn Object)
     } else if let (Some(new), Some(old)) = (new.downcast_ref::<Namespace>(), old.downcast_ref::<Namespace>()) {
         core::finalize_namespace(new, old, &mut errors);
     } else {
-        other_update(new, old, &mut errors);
+        other_update(subresource, new, old, &mut errors);
     }
     errors.finish()
 }
@@ -154,10 +155,10 @@ static KINDS: [Kind; 37] = {
     }
 };
 
-fn run(new: &dyn Object, old: &dyn Object, rule: fn(&Kind) -> Update) -> ErrorList {
+fn run(subresource: &str, new: &dyn Object, old: &dyn Object, rule: fn(&Kind) -> Update) -> ErrorList {
     let mut errors = Errors::default();
     if !KINDS.iter().any(|kind| rule(kind)(new, old, &mut errors)) {
-        other_update(new, old, &mut errors);
+        other_update(subresource, new, old, &mut errors);
     }
     errors.finish()
 }
@@ -169,12 +170,18 @@ fn only_metadata<T: crate::Resource>(new: &T, old: &T, errors: &mut Errors) {
 
 /// Kinds without rules of their own: their metadata.
 fn other_create(object: &dyn Object, errors: &mut Errors) {
+    if certificates::is_signing_request(object) {
+        return certificates::create(object, errors);
+    }
     if let (Some(meta), Some(kind)) = (object.metadata(), object.kind_info()) {
         metadata::create(meta, kind.namespaced, name_rule(kind), errors);
     }
 }
 
-fn other_update(new: &dyn Object, old: &dyn Object, errors: &mut Errors) {
+fn other_update(subresource: &str, new: &dyn Object, old: &dyn Object, errors: &mut Errors) {
+    if certificates::is_signing_request(new) {
+        return certificates::update(subresource, new, old, errors);
+    }
     let metas: (Option<&ObjectMeta>, Option<&ObjectMeta>) = (new.metadata(), old.metadata());
     if let (Some(new), Some(old)) = metas {
         metadata::update(new, old, errors);

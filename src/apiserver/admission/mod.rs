@@ -86,12 +86,7 @@ impl<'a> Attributes<'a> {
         if name.is_empty() {
             name = "Unknown".into();
         }
-        let resource = if self.call.subresource.is_empty() {
-            kind.plural.to_string()
-        } else {
-            format!("{}/{}", kind.plural, self.call.subresource)
-        };
-        Status::forbidden((kind.group, &*resource), &name, reason)
+        Status::forbidden((kind.group, kind.plural), &name, reason)
     }
 }
 

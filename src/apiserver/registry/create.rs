@@ -134,7 +134,7 @@ impl Call {
 
     /// Now.
     pub fn moment(&self) -> Moment {
-        Moment { nanos: self.server.ctx.unix_nanos() }
+        Moment { nanos: self.server.ctx.unix_nanos(), user: self.user.clone() }
     }
 
     fn prepare_create(&self, object: &mut dyn Object, now: &Moment) {

@@ -25,7 +25,9 @@ pub enum Face {
     Status,
     /// A namespace's finalizers.
     Finalize,
-    /// A pod's ephemeral containers or resources, a signing request's approval: the main rules, validated by kind.
+    /// A signing request's approval.
+    Approval,
+    /// A pod's ephemeral containers or resources: the main rules, validated by kind.
     Other,
 }
 
@@ -36,6 +38,7 @@ impl Call {
             "" => Face::Main,
             "status" => Face::Status,
             "finalize" => Face::Finalize,
+            "approval" => Face::Approval,
             _ => Face::Other,
         }
     }
@@ -108,7 +111,9 @@ impl Call {
         let failures = match face {
             Face::Main => api::validation::update(&*new, &*old.body),
             Face::Status => api::validation::update_status(&*new, &*old.body),
-            Face::Finalize | Face::Other => api::validation::update_subresource(&self.subresource, &*new, &*old.body),
+            Face::Finalize | Face::Approval | Face::Other => {
+                api::validation::update_subresource(&self.subresource, &*new, &*old.body)
+            }
         };
         if !failures.is_empty() {
             return Err(Status::invalid_kind(resource.kind, &self.name, &failures));
@@ -248,6 +253,7 @@ impl Call {
             Face::Finalize => {
                 new.assign("status", old);
             }
+            Face::Approval => (strategy.prepare_approval)(new, old, now),
         }
         if let Some(metadata) = new.metadata_mut() {
             if metadata.uid.is_empty() {

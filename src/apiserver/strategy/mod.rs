@@ -3,6 +3,7 @@
 
 mod access;
 mod batch;
+mod certificates;
 mod event;
 mod namespace;
 mod node;
@@ -13,12 +14,18 @@ mod workload;
 
 pub mod fields;
 
+use std::rc::Rc;
+
 use api::{MicroTime, Object, Time};
+
+use crate::user::User;
 
 /// What a strategy may know of the request.
 pub struct Moment {
     /// Now, in nanoseconds since 1970.
     pub nanos: i64,
+    /// Who asks.
+    pub user: Rc<User>,
 }
 
 impl Moment {
@@ -84,6 +91,8 @@ pub struct Strategy {
     pub prepare_update: fn(&mut dyn Object, &dyn Object, &Moment),
     /// Before an update of `status` is validated: (new, old); spec and so on were already put back.
     pub prepare_status: fn(&mut dyn Object, &dyn Object),
+    /// Before an update of `approval` is validated: (new, old).
+    pub prepare_approval: fn(&mut dyn Object, &dyn Object, &Moment),
     /// What defaulting does to the object once more when it is read from the store.
     pub read_back: fn(&mut dyn Object),
     /// The grace period of a deletion in seconds, for kinds that are deleted gracefully: (object, asked for).
@@ -115,6 +124,7 @@ impl Strategy {
         prepare_create: nothing_on_create,
         prepare_update: nothing_on_update,
         prepare_status: nothing_on_status,
+        prepare_approval: nothing_on_update,
         read_back: nothing_on_reading,
         grace: None,
         warnings: no_warnings,
@@ -132,6 +142,7 @@ static STRATEGIES: &[&[Strategy]] = &[
     batch::STRATEGIES,
     event::STRATEGIES,
     access::STRATEGIES,
+    certificates::STRATEGIES,
     storage::STRATEGIES,
 ];
 

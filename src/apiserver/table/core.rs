@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api::core_v1::{ConfigMap, Container, Event, Namespace, Node, PodTemplate, ResourceQuota, Secret, ServiceAccount};
 use api::table::{Cell, Column};
-use api::{Map, Object, Str};
+use api::{Map, Str};
 
 use super::{Env, or_none};
 
@@ -194,17 +194,4 @@ pub fn resource_quota(object: &ResourceQuota, env: &Env) -> Vec<Cell> {
         Cell::from(limit.join(", ")),
         Cell::from(env.since(&object.metadata.creation_timestamp)),
     ]
-}
-
-pub fn component_status(object: &dyn Object, _: &Env) -> Vec<Cell> {
-    let value = api::json::to_value_bare(object);
-    let conditions = value.get("conditions").and_then(|conditions| conditions.as_array());
-    let healthy = conditions.and_then(|all| all.iter().find(|condition| condition.str_at(&["type"]) == "Healthy"));
-    let of = |field: &str| healthy.map_or("", |condition| condition.str_at(&[field]));
-    let status = match of("status") {
-        "" => "Unknown",
-        "True" => "Healthy",
-        _ => "Unhealthy",
-    };
-    [value.str_at(&["metadata", "name"]), status, of("message"), of("error")].into_iter().map(Cell::from).collect()
 }

@@ -4,6 +4,7 @@
 mod apps;
 mod batch;
 mod core;
+mod dynamic;
 mod pod;
 pub use pod::columns as pod_columns;
 mod policy;
@@ -76,7 +77,6 @@ static PRINTERS: &[Printer] = &[
     printer!("", api::core_v1::ServiceAccount, core::NAME_AGE, core::service_account),
     printer!("", api::core_v1::PersistentVolume, storage::PV, storage::pv),
     printer!("", api::core_v1::PersistentVolumeClaim, storage::PVC, storage::pvc),
-    Printer { group: "", kind: "ComponentStatus", columns: core::COMPONENT_STATUS, row: core::component_status },
     printer!("", api::core_v1::ResourceQuota, core::RESOURCE_QUOTA, core::resource_quota),
     printer!("apps", api::apps_v1::ReplicaSet, apps::REPLICA_SET, apps::replica_set),
     printer!("apps", api::apps_v1::Deployment, apps::DEPLOYMENT, apps::deployment),
@@ -148,7 +148,7 @@ pub fn print(group: &str, kind: &str, objects: &[AnyRev], revision: u64, env: &E
 }
 
 fn find(group: &str, kind: &str) -> Option<&'static Printer> {
-    PRINTERS.iter().find(|printer| printer.kind == kind && printer.group == group)
+    PRINTERS.iter().chain(dynamic::PRINTERS).find(|printer| printer.kind == kind && printer.group == group)
 }
 
 /// Joins names with commas, `<none>` for nothing at all.

@@ -112,3 +112,46 @@ fn an_ingress_gets_the_default_class() {
         assert_eq!(ingress.spec.ingress_class_name.get(), Some("main"));
     });
 }
+
+#[test]
+fn a_signing_request_from_asking_to_approval() {
+    with_server(|_, client, _| async move {
+        const REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHck1GOENBUUF3TERFTk1Bc0dBMVVFQ2d3RVpHVjJjekVNTUFvR0ExVUVDZ3dEYjNCek1RMHdDd1lEVlFRRApEQVJ0YVc1aE1Db3dCUVlESzJWd0F5RUFJV0pnRitCSlIzeURDL014QUJSMU56ZlV0N3g3OXRIYm1FditIVURZCjZTU2dBREFGQmdNclpYQURRUUN2Z3IrOUZBZTdzYXJCU3Q2ZFZCOWlpd1dZcHJiU2w2STdlNWRiOHRzaXVnVk4KTS9SUEtJY1BRWEJxUERmN21GK295amRidS9uYUJyVU9tYkJZS2Q4RAotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
+        let json = format!(
+            r#"{{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{{"name":"mina"}},"spec":{{"signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"],"request":"{REQUEST}","username":"somebody"}}}}"#
+        );
+        let created = client.create_json("", &json).await.unwrap();
+        assert_eq!(dynamic(&*created.body, &["spec", "username"]), "kubernetes-admin");
+        let kind = api::scheme::by_kind("certificates.k8s.io", "v1", "CertificateSigningRequest").unwrap();
+        let patch = r#"{"status":{"conditions":[{"type":"Approved","status":"True","reason":"KubectlApprove","message":"m"}],"certificate":"eA=="}}"#;
+        let body = || Body::Bytes(Rc::from(patch.as_bytes()));
+        let verb = Verb::Patch(PatchType::Merge);
+        let approved = client.object(verb, kind, ["approval", "", "mina"], body()).await.unwrap();
+        let value = api::json::to_value_bare(&*approved.body);
+        let condition = value.at(&["status", "conditions"]).and_then(Value::as_array).unwrap()[0].clone();
+        assert_eq!(condition.str_at(&["type"]), "Approved");
+        assert_eq!(condition.str_at(&["lastUpdateTime"]), condition.str_at(&["lastTransitionTime"]));
+        assert!(!condition.str_at(&["lastUpdateTime"]).is_empty());
+        assert_eq!(value.str_at(&["status", "certificate"]), "");
+        // Only a signer may sign, and an approval is not to be taken back.
+        let stranger = Credential::Certificate { user: "ann".into(), groups: Vec::new() };
+        let denied = r#"{"status":{"conditions":[{"type":"Denied","status":"True"}]}}"#;
+        let body = Body::Bytes(Rc::from(denied.as_bytes()));
+        let refused = client.object(verb, kind, ["approval", "", "mina"], body).await.map(|_| ()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            r#"CertificateSigningRequest.certificates.k8s.io "mina" is invalid: status.conditions: Forbidden: updates may not remove a condition of type "Approved""#
+        );
+        let role = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"approver"},"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests/approval"],"verbs":["patch"]}]}"#;
+        let binding = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"approver"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"approver"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"ann"}]}"#;
+        client.create_json("", role).await.unwrap();
+        client.create_json("", binding).await.unwrap();
+        let ann = Client { credential: stranger, ..client };
+        let body = Body::Bytes(Rc::from(patch.as_bytes()));
+        let refused = ann.object(verb, kind, ["approval", "", "mina"], body).await.map(|_| ()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            r#"certificatesigningrequests.certificates.k8s.io "mina" is forbidden: user not permitted to approve requests with signerName "kubernetes.io/kube-apiserver-client""#
+        );
+    });
+}
