@@ -16,9 +16,14 @@ use std::task::{Context, Poll};
 pub struct Ctx {
     pub(crate) inner: Rc<Inner>,
     pub(crate) process: ProcessId,
+    pub(crate) part: &'static str,
 }
 
 impl Ctx {
+    /// The same view for a part of the process, whose log lines say so: a controller of its manager.
+    pub fn part(&self, part: &'static str) -> Ctx {
+        Ctx { part, ..self.clone() }
+    }
     /// This process.
     pub fn process(&self) -> ProcessId {
         self.process
@@ -152,10 +157,10 @@ impl Ctx {
 
     /// Writes one line of this process' log. `place` is `file.go:123` of the real component.
     pub fn log(&self, severity: Severity, place: &'static str, text: impl Into<Rc<str>>) {
-        let (at, process, text) = (self.now(), self.process, text.into());
+        let (at, process, part, text) = (self.now(), self.process, self.part, text.into());
         let mut trace = self.inner.trace.borrow_mut();
         trace.mix(at, process, text.as_bytes());
-        trace.logs.push(|sequence| LogLine { sequence, at, process, severity, place, text });
+        trace.logs.push(|sequence| LogLine { sequence, at, process, part, severity, place, text });
     }
     /// Leaves a mark for observers.
     pub fn mark(&self, kind: &'static str, detail: impl Into<Rc<str>>) {

@@ -254,7 +254,7 @@ impl Sim {
             ProcessId(u32::try_from(processes.len() - 1).unwrap_or(u32::MAX))
         };
         self.mark(Some(id), "process", "started".into());
-        let ctx = Ctx { inner: self.inner.clone(), process: id };
+        let ctx = Ctx { inner: self.inner.clone(), process: id, part: "" };
         let future = main(ctx.clone());
         let sim = self.clone();
         ctx.spawn("main", async move {
@@ -357,6 +357,11 @@ impl Sim {
             timer.process.map(|process| TimerInfo { at: key.0, process, label: timer.label.clone() })
         };
         timers.iter().filter_map(info).collect()
+    }
+    /// The timers that were given a name, soonest first: process, when, name.
+    pub fn named_timers(&self) -> Vec<(ProcessId, Instant, Rc<str>)> {
+        let timers = self.inner.timers.borrow();
+        timers.iter().filter_map(|(key, t)| Some((t.process?, key.0, t.label.clone()?))).collect()
     }
     /// How many timers are set, the network's included.
     pub fn timer_count(&self) -> usize {
@@ -483,7 +488,7 @@ impl Inner {
     pub fn disk(self: &Rc<Self>, process: ProcessId) -> Disk {
         let host = self.host_of(process);
         let state = self.hosts.borrow().get(host.0 as usize).map(|h| h.disk.clone()).unwrap_or_default();
-        Disk { ctx: Ctx { inner: self.clone(), process }, state }
+        Disk { ctx: Ctx { inner: self.clone(), process, part: "" }, state }
     }
     /// A stream of this run of the process: a restarted one draws anew.
     pub fn rng(&self, process: ProcessId, stream: &str) -> Rng {

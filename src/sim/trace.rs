@@ -38,6 +38,8 @@ pub struct LogLine {
     pub at: Instant,
     /// Whose.
     pub process: ProcessId,
+    /// The part of the process that wrote it ([`crate::Ctx::part`]); empty for the process as a whole.
+    pub part: &'static str,
     /// How grave.
     pub severity: Severity,
     /// `file.go:123`, where the real component says it.
