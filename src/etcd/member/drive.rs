@@ -81,6 +81,7 @@ impl<V: Value> Member<V> {
             let begun = self.ctx().now();
             disk.sync(&path).await?;
             let took = self.ctx().now().since(begun);
+            self.0.fsync.set(took);
             if took > std::time::Duration::from_secs(1) {
                 let text = format!("slow fdatasync: took {took:?}, expected-duration 1s");
                 self.log(Severity::Warning, "wal/wal.go:805", text);

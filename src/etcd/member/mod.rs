@@ -138,6 +138,8 @@ struct Inner<V: Value> {
     /// None until the disk was read.
     state: RefCell<Option<State<V>>>,
     wal: RefCell<Option<Wal<V>>>,
+    /// What the last fsync of the log took.
+    fsync: std::cell::Cell<Duration>,
     /// There may be something for the driver to do.
     work: Notify,
     /// Ticks may be needed.
@@ -171,6 +173,7 @@ impl<V: Value> Member<V> {
             config,
             state: RefCell::new(None),
             wal: RefCell::new(None),
+            fsync: Default::default(),
             work: Notify::new(),
             tick: Notify::new(),
             sweep: Notify::new(),
@@ -186,6 +189,10 @@ impl<V: Value> Member<V> {
     /// How it stands; none before it has read its disk.
     pub fn status(&self) -> Option<Status> {
         self.read(|s| s.status(&self.0.config))
+    }
+    /// What its last fsync took; zero before the first.
+    pub fn last_fsync(&self) -> Duration {
+        self.0.fsync.get()
     }
     /// Reads its copy of the store, perhaps behind the leader's; none before it has read its disk.
     pub fn with_store<R>(&self, read: impl FnOnce(&Store<V>) -> R) -> Option<R> {
