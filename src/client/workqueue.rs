@@ -4,14 +4,14 @@
 //! Beyond client-go, it keeps for each key the revisions that put it there since its last run, so that a write can say
 //! what caused it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use sim::{Ctx, Instant};
+use sim::{Ctx, Instant, Rng};
 
 use crate::causes::Causes;
 use crate::limiter::RateLimiter;
@@ -48,6 +48,26 @@ struct State<K> {
     timer: Option<(Instant, sim::JoinHandle<()>)>,
     idle_workers: VecDeque<Waker>,
     adds: u64,
+    /// A fault: the share of runs that are left out, with where it is drawn from.
+    skip: Option<(Rc<Cell<f64>>, Rng)>,
+    skipped: u64,
+    /// When the keys being worked on were taken.
+    begun: BTreeMap<K, Instant>,
+    runs: VecDeque<Run<K>>,
+}
+
+/// Runs that are remembered.
+const RUNS: usize = 8;
+
+/// A key's run, from being taken to done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run<K> {
+    /// What was reconciled.
+    pub key: K,
+    /// When it was taken.
+    pub at: Instant,
+    /// How long it took.
+    pub took: Duration,
 }
 
 /// A key taken from the queue, with the revisions that put it there.
@@ -66,10 +86,14 @@ pub struct QueueView<K> {
     pub ready: Vec<K>,
     /// Keys being worked on.
     pub processing: Vec<K>,
-    /// Keys that wait, with when they become ready.
-    pub waiting: Vec<(Instant, K)>,
+    /// Keys that wait, with when they become ready and how often in a row they have failed.
+    pub waiting: Vec<(Instant, K, u32)>,
     /// How many keys were ever added.
     pub adds: u64,
+    /// How many runs were left out by a fault.
+    pub skipped: u64,
+    /// The last runs, at most 8, newest last.
+    pub runs: Vec<Run<K>>,
 }
 
 impl<K: Ord + Clone + 'static> WorkQueue<K> {
@@ -96,6 +120,10 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
                     timer: None,
                     idle_workers: VecDeque::new(),
                     adds: 0,
+                    skip: None,
+                    skipped: 0,
+                    begun: BTreeMap::new(),
+                    runs: VecDeque::new(),
                 }),
             }),
         }
@@ -104,6 +132,13 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
     /// The name of the queue, which is its controller's.
     pub fn name(&self) -> &'static str {
         self.inner.name
+    }
+
+    /// From now on the workers leave out this share of their runs, 0 to 1, as a fault may set it: the key of such a
+    /// run waits and comes again, as after a failure.
+    pub fn skip_by(&self, share: Rc<Cell<f64>>) {
+        let rng = self.inner.ctx.rng(&format!("skip {}", self.inner.name));
+        self.inner.state.borrow_mut().skip = Some((share, rng));
     }
 
     /// Puts a key in unless it is in already. While it is being worked on it comes in again afterwards.
@@ -173,19 +208,28 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
     /// The next key, once there is one. Call [`done`](Self::done) after working on it.
     pub async fn get(&self) -> Work<K> {
         poll_fn(|cx| {
-            let mut state = self.inner.state.borrow_mut();
-            match state.queue.pop_front() {
-                Some(key) => {
-                    state.dirty.remove(&key);
-                    state.processing.insert(key.clone());
-                    let causes = state.causes.remove(&key).unwrap_or_default();
-                    Poll::Ready(Work { key, causes })
-                }
-                None => {
-                    if !state.idle_workers.iter().any(|w| w.will_wake(cx.waker())) {
-                        state.idle_workers.push_back(cx.waker().clone());
+            loop {
+                let mut state = self.inner.state.borrow_mut();
+                match state.queue.pop_front() {
+                    Some(key) if state.leaves_out() => {
+                        state.dirty.remove(&key);
+                        state.skipped += 1;
+                        drop(state);
+                        self.add_rate_limited(key);
                     }
-                    Poll::Pending
+                    Some(key) => {
+                        state.dirty.remove(&key);
+                        state.processing.insert(key.clone());
+                        state.begun.insert(key.clone(), self.inner.ctx.now());
+                        let causes = state.causes.remove(&key).unwrap_or_default();
+                        return Poll::Ready(Work { key, causes });
+                    }
+                    None => {
+                        if !state.idle_workers.iter().any(|w| w.will_wake(cx.waker())) {
+                            state.idle_workers.push_back(cx.waker().clone());
+                        }
+                        return Poll::Pending;
+                    }
                 }
             }
         })
@@ -196,6 +240,13 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
     pub fn done(&self, key: &K) {
         let mut state = self.inner.state.borrow_mut();
         state.processing.remove(key);
+        if let Some(at) = state.begun.remove(key) {
+            if state.runs.len() >= RUNS {
+                state.runs.pop_front();
+            }
+            let took = self.inner.ctx.now().since(at);
+            state.runs.push_back(Run { key: key.clone(), at, took });
+        }
         if state.dirty.contains(key) {
             state.queue.push_back(key.clone());
             state.wake_one();
@@ -218,13 +269,20 @@ impl<K: Ord + Clone + 'static> WorkQueue<K> {
         QueueView {
             ready: state.queue.iter().cloned().collect(),
             processing: state.processing.iter().cloned().collect(),
-            waiting: state.waiting.iter().map(|((at, _), k)| (*at, k.clone())).collect(),
+            waiting: state.waiting.iter().map(|((at, _), k)| (*at, k.clone(), state.limiter.num_requeues(k))).collect(),
             adds: state.adds,
+            skipped: state.skipped,
+            runs: state.runs.iter().cloned().collect(),
         }
     }
 }
 
 impl<K: Ord + Clone> State<K> {
+    /// Whether a fault leaves this run out. Nothing is drawn where none stands.
+    fn leaves_out(&mut self) -> bool {
+        self.skip.as_mut().is_some_and(|(share, rng)| share.get() > 0.0 && rng.chance(share.get()))
+    }
+
     fn add(&mut self, key: K) {
         if !self.dirty.insert(key.clone()) {
             return;
@@ -362,6 +420,32 @@ mod tests {
                 q.retry(work);
             }
             assert_eq!(at, [0, 5, 15, 35]);
+        });
+    }
+
+    #[test]
+    fn a_fault_leaves_runs_out_and_drops_no_key() {
+        run(|ctx| async move {
+            let q = WorkQueue::new(&ctx, "q");
+            let share = Rc::new(Cell::new(0.5));
+            q.skip_by(share.clone());
+            (0..50u32).for_each(|k| q.add_caused(k, u64::from(k)));
+            let mut seen = BTreeSet::new();
+            for _ in 0..50 {
+                let work = q.get().await;
+                assert_eq!(work.causes.as_slice(), [u64::from(work.key)]);
+                q.forget(&work.key);
+                q.done(&work.key);
+                seen.insert(work.key);
+            }
+            let view = q.view();
+            assert_eq!(seen.len(), 50);
+            assert!((20..120).contains(&view.skipped), "{}", view.skipped);
+            assert_eq!(view.runs.len(), RUNS);
+            share.set(0.0);
+            q.add(7);
+            assert_eq!(q.get().await.key, 7);
+            assert_eq!(q.view().skipped, view.skipped);
         });
     }
 

@@ -29,4 +29,4 @@ pub mod worker;
 mod tests;
 
 pub use manager::{ControllerManager, ManagerConfig};
-pub use observed::{LastRun, Observed, QueueState};
+pub use observed::{LastRun, Observed, QueueState, Skips};

@@ -9,7 +9,7 @@ use client::{Client, ClientConfig, EventRecorder, LeaderElectionConfig, LeaderEl
 use sim::{Addr, Ctx};
 
 use crate::context::{ControllerContext, SharedInformers};
-use crate::observed::{Handle, Observed};
+use crate::observed::{Handle, Observed, Skips};
 use crate::table::CONTROLLERS;
 
 /// Where `/healthz` is answered (`--secure-port`).
@@ -40,6 +40,8 @@ pub struct ManagerConfig {
     pub leader_elect: bool,
     /// Controllers left out, by name (`--controllers=*,-name`).
     pub disabled: Vec<Str>,
+    /// Runs that faults leave out.
+    pub skips: Skips,
 }
 
 impl ManagerConfig {
@@ -56,6 +58,7 @@ impl ManagerConfig {
             root_ca: Str::default(),
             leader_elect: true,
             disabled: Vec::new(),
+            skips: Skips::default(),
         }
     }
 
@@ -159,10 +162,14 @@ impl ControllerManager {
                 continue;
             }
             klog::info("Starting controller").str("controller", row.name).log(ctx, "controllermanager.go:804");
-            let observed = Handle::new(row.name);
+            let observed = Handle::new(row.name, &config.skips);
             self.state.observed.borrow_mut().push(observed.observed());
-            let cc =
-                ControllerContext { ctx: ctx.clone(), config: config.clone(), informers: informers.clone(), observed };
+            let cc = ControllerContext {
+                ctx: ctx.part(row.name),
+                config: config.clone(),
+                informers: informers.clone(),
+                observed,
+            };
             ctx.spawn(row.name, (row.start)(cc));
         }
     }

@@ -1,10 +1,13 @@
 //! What an observer sees of each control loop, without a message or a moment of time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use client::{Key, WorkQueue};
-use sim::Instant;
+use sim::{Duration, Instant, Rng};
+
+use crate::table::CONTROLLERS;
 
 /// The last run of a loop in a few words.
 #[derive(Debug, Clone, Default)]
@@ -28,10 +31,34 @@ pub struct QueueState {
     pub ready: Vec<String>,
     /// Keys being worked on.
     pub processing: Vec<String>,
-    /// Keys that wait, with when they become ready.
-    pub waiting: Vec<(Instant, String)>,
+    /// Keys that wait, with when they become ready and how often in a row they have failed.
+    pub waiting: Vec<(Instant, String, u32)>,
     /// How many keys were ever added.
     pub adds: u64,
+    /// How many runs a fault left out.
+    pub skipped: u64,
+    /// The last runs, newest last: key, when it began, how long it took.
+    pub runs: Vec<(String, Instant, Duration)>,
+}
+
+/// The fault that makes controllers leave out a share of their runs. Clones share it: it is set for a controller of
+/// whichever manager leads.
+#[derive(Debug, Clone, Default)]
+pub struct Skips(Rc<RefCell<BTreeMap<&'static str, Rc<Cell<f64>>>>>);
+
+impl Skips {
+    /// A controller leaves out this share of its runs from now on, 0 to 1. It may be named with or without its
+    /// `-controller`; false if there is none of that name.
+    pub fn set(&self, controller: &str, share: f64) -> bool {
+        let short = |name: &'static str| name.strip_suffix("-controller").unwrap_or(name);
+        let row = CONTROLLERS.iter().find(|c| c.name == controller || short(c.name) == controller);
+        row.map(|row| self.of(row.name).set(share)).is_some()
+    }
+
+    /// A controller's share.
+    pub(crate) fn of(&self, controller: &'static str) -> Rc<Cell<f64>> {
+        self.0.borrow_mut().entry(controller).or_default().clone()
+    }
 }
 
 type Queue = Box<dyn Fn() -> QueueState>;
@@ -40,6 +67,8 @@ type Queue = Box<dyn Fn() -> QueueState>;
 pub struct Observed {
     /// The controller's name: `deployment-controller`.
     pub name: &'static str,
+    skip: Rc<Cell<f64>>,
+    skipped: Cell<u64>,
     last: RefCell<LastRun>,
     queues: RefCell<Vec<(&'static str, Queue)>>,
 }
@@ -48,6 +77,16 @@ impl Observed {
     /// Its last run.
     pub fn last_run(&self) -> LastRun {
         self.last.borrow().clone()
+    }
+
+    /// The share of its runs that a fault leaves out, 0 to 1.
+    pub fn skip(&self) -> f64 {
+        self.skip.get()
+    }
+
+    /// How many runs a fault left out.
+    pub fn skipped(&self) -> u64 {
+        self.skipped.get() + self.queues().iter().map(|(_, q)| q.skipped).sum::<u64>()
     }
 
     /// Its queues by name, as they are now.
@@ -61,9 +100,23 @@ impl Observed {
 pub struct Handle(Rc<Observed>);
 
 impl Handle {
-    /// The end of a controller of that name.
-    pub fn new(name: &'static str) -> Handle {
-        Handle(Rc::new(Observed { name, last: RefCell::default(), queues: RefCell::default() }))
+    /// The end of a controller of that name, which leaves out runs as `skips` says.
+    pub fn new(name: &'static str, skips: &Skips) -> Handle {
+        Handle(Rc::new(Observed {
+            name,
+            skip: skips.of(name),
+            skipped: Cell::new(0),
+            last: RefCell::default(),
+            queues: RefCell::default(),
+        }))
+    }
+
+    /// Whether a fault leaves out the run that is about to begin; for loops without a queue. Nothing is drawn where
+    /// no fault stands.
+    pub fn leaves_out(&self, rng: &mut Rng) -> bool {
+        let out = self.0.skip.get() > 0.0 && rng.chance(self.0.skip.get());
+        self.0.skipped.set(self.0.skipped.get() + u64::from(out));
+        out
     }
 
     /// What observers hold.
@@ -71,17 +124,20 @@ impl Handle {
         self.0.clone()
     }
 
-    /// Shows a queue.
+    /// Shows a queue, and lets faults at it.
     pub fn watch_queue<K: Ord + Clone + ToString + 'static>(&self, queue: &WorkQueue<K>) {
         let (name, queue) = (queue.name(), queue.clone());
+        queue.skip_by(self.0.skip.clone());
         let state = move || {
             let view = queue.view();
             let texts = |keys: Vec<K>| keys.iter().map(K::to_string).collect();
             QueueState {
                 ready: texts(view.ready),
                 processing: texts(view.processing),
-                waiting: view.waiting.into_iter().map(|(at, k)| (at, k.to_string())).collect(),
+                waiting: view.waiting.into_iter().map(|(at, k, failures)| (at, k.to_string(), failures)).collect(),
                 adds: view.adds,
+                skipped: view.skipped,
+                runs: view.runs.iter().map(|r| (r.key.to_string(), r.at, r.took)).collect(),
             }
         };
         self.0.queues.borrow_mut().push((name, Box::new(state)));

@@ -43,8 +43,11 @@ pub async fn start(cc: ControllerContext) {
         observed: cc.observed.clone(),
     });
     futures_util::join!(pods.synced(), nodes.synced());
+    let mut rng = cc.ctx.rng("skip");
     loop {
-        gc.run().await;
+        if !cc.observed.leaves_out(&mut rng) {
+            gc.run().await;
+        }
         cc.ctx.sleep(PERIOD).await;
     }
 }

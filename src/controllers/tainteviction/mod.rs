@@ -18,6 +18,8 @@ use crate::controller_utils as utils;
 use timed_workers::TimedWorkers;
 
 const NAME: &str = "taint-eviction-controller";
+/// Wait after a run that a fault left out.
+const SKIPPED: Duration = Duration::from_millis(10);
 /// Tries to delete a pod.
 const RETRIES: u32 = 5;
 
@@ -32,6 +34,7 @@ pub struct TaintEvictionController {
     tainted: RefCell<BTreeMap<Str, Vec<Taint>>>,
     workers: TimedWorkers,
     observed: crate::observed::Handle,
+    rng: RefCell<sim::Rng>,
 }
 
 /// Starts the controller.
@@ -50,6 +53,7 @@ pub async fn start(cc: ControllerContext) {
         tainted: RefCell::default(),
         workers: TimedWorkers::new(&cc.ctx),
         observed: cc.observed.clone(),
+        rng: RefCell::new(cc.ctx.rng("skip taint eviction")),
     });
     futures_util::join!(pods.synced(), nodes.synced());
     let this = tc.clone();
@@ -221,6 +225,10 @@ impl TaintEvictionController {
         let client = self.client.caused_by(&Causes::of(cause));
         let mut tries = 1;
         loop {
+            // A fault makes this loop wait its turn out.
+            while self.observed.leaves_out(&mut self.rng.borrow_mut()) {
+                self.ctx.sleep(SKIPPED).await;
+            }
             match self.mark_and_delete(&client, key).await {
                 Ok(()) => return Ok(()),
                 Err(err) if tries >= RETRIES => return Err(err),
