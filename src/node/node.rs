@@ -67,6 +67,7 @@ pub struct Node {
     runtime: Cell<Option<ProcessId>>,
     kubelet: Cell<Option<ProcessId>>,
     boots: Cell<u32>,
+    memory_taken: Rc<Cell<f64>>,
 }
 
 impl Node {
@@ -83,6 +84,7 @@ impl Node {
             runtime: Cell::new(None),
             kubelet: Cell::new(None),
             boots: Cell::new(0),
+            memory_taken: Rc::default(),
         });
         node.boot();
         Some(node)
@@ -133,6 +135,11 @@ impl Node {
         }
     }
 
+    /// Something outside of pods takes this share of the memory from now on, 0 to 1.
+    pub fn fill_memory(&self, share: f64) {
+        self.memory_taken.set(share.clamp(0.0, 1.0));
+    }
+
     fn boot(&self) {
         self.boots.set(self.boots.get() + 1);
         self.start_runtime();
@@ -164,6 +171,7 @@ impl Node {
         config.cpus = i64::from(blueprint.cpus);
         config.memory = blueprint.memory.as_str().into();
         config.max_pods = i64::from(blueprint.max_pods);
+        config.memory_taken = self.memory_taken.clone();
         let rate = blueprint.client_rate.max(1);
         config.qps = (config.qps.0 * f64::from(rate), config.qps.1.saturating_mul(rate));
         // The machine's identity stays, the boot's is drawn anew.

@@ -10,7 +10,7 @@ use super::reasons::Reasons;
 use super::status_manager::StatusManager;
 use super::volumes::Volumes;
 use super::worker::{Update, Worker};
-use super::{admission, gc, node_status, record::PodRecordExt, server, ticks};
+use super::{admission, eviction, gc, node_status, record::PodRecordExt, server, ticks};
 use crate::files::Tree;
 use crate::runtime::cri::PodRecord;
 use api::core_v1::{Node, ObjectReference, Pod, PodStatus, Service};
@@ -69,6 +69,7 @@ pub struct Kubelet {
     /// The grid of the sync loop.
     pub(super) first_tick: Instant,
     pub(super) node_state: node_status::NodeState,
+    pub(super) pressures: eviction::Pressures,
     pub(super) gc_wanted: Cell<bool>,
     pub(super) gc_notify: sim::sync::Notify,
 }
@@ -114,6 +115,7 @@ pub async fn run(ctx: Ctx, config: KubeletConfig, disk: Rc<Tree>) {
         rng: RefCell::new(rng),
         first_tick,
         node_state: node_status::NodeState::default(),
+        pressures: eviction::Pressures::default(),
         gc_wanted: Cell::new(false),
         gc_notify: sim::sync::Notify::new(),
         ctx: ctx.clone(),
@@ -132,6 +134,7 @@ pub async fn run(ctx: Ctx, config: KubeletConfig, disk: Rc<Tree>) {
     ctx.spawn("status manager", super::status_manager::run(kubelet.clone()));
     ctx.spawn("collector", gc::run(kubelet.clone()));
     ctx.spawn("server", server::run(kubelet.clone()));
+    ctx.spawn("eviction manager", eviction::run(kubelet.clone()));
 
     let listener = kubelet.clone();
     ctx.spawn("pleg", pleg.clone().run(move |uid, events| listener.pod_events(uid, events)));
@@ -254,7 +257,11 @@ impl Kubelet {
         } else {
             self.node.lister().list().first().and_then(|node| admission::admit(pod, &others, node).err())
         };
-        if let Some(why) = rejected {
+        let pressed = || {
+            let message = self.pressures.refuse(pod, self.ctx.now())?;
+            Some(admission::Rejection { reason: "Evicted".into(), message })
+        };
+        if let Some(why) = rejected.or_else(pressed) {
             self.reject(pod, &why);
             return;
         }

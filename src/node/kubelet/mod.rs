@@ -7,6 +7,7 @@ pub mod conditions;
 pub mod config;
 pub mod cri_client;
 mod env;
+pub mod eviction;
 pub mod expansion;
 mod fields;
 mod gc;

@@ -307,8 +307,19 @@ async fn fill(kubelet: &Rc<Kubelet>, status: &mut NodeStatus) {
         [one] => Some((*one).to_string()),
         many => Some(format!("[{}]", many.join(", "))),
     };
-    set(status, now, "MemoryPressure", false, "KubeletHasSufficientMemory", "kubelet has sufficient memory available");
-    set(status, now, "DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+    let at = kubelet.ctx.now();
+    if kubelet.pressures.memory(at) {
+        let message = "kubelet has insufficient memory available";
+        set(status, now, "MemoryPressure", true, "KubeletHasInsufficientMemory", message);
+    } else {
+        let message = "kubelet has sufficient memory available";
+        set(status, now, "MemoryPressure", false, "KubeletHasSufficientMemory", message);
+    }
+    if kubelet.pressures.disk(at) {
+        set(status, now, "DiskPressure", true, "KubeletHasDiskPressure", "kubelet has disk pressure");
+    } else {
+        set(status, now, "DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+    }
     set(status, now, "PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available");
     match not_ready {
         None => set(status, now, "Ready", true, "KubeletReady", "kubelet is posting ready status"),

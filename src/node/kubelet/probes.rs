@@ -185,6 +185,12 @@ async fn run(mut prober: Prober, trigger: Notify, triggered: Rc<Cell<bool>>) {
         ctx.sleep(period * part / 1_000).await;
     }
     let mut first = ctx.now();
+    let meta = &prober.pod.metadata;
+    let name: Rc<str> = match prober.kind {
+        Kind::Liveness => format!("liveness {}/{}", meta.namespace, meta.name),
+        Kind::Readiness | Kind::Startup => format!("probe {}/{}", meta.namespace, meta.name),
+    }
+    .into();
     loop {
         if !prober.probe_once().await {
             break;
@@ -195,7 +201,7 @@ async fn run(mut prober: Prober, trigger: Notify, triggered: Rc<Cell<bool>>) {
             continue;
         }
         let next: Instant = super::ticks::next(first, period, ctx.now());
-        select(set_off, ctx.sleep_until(next)).await;
+        select(set_off, ctx.sleep_until(next).named(name.clone())).await;
         if triggered.replace(false) {
             first = ctx.now();
         }

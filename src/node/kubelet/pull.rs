@@ -87,6 +87,9 @@ pub async fn ensure_image(
             say("Warning", "Failed", &format!("Failed to pull image {quoted}: {why}"));
             let now = kubelet.ctx.now();
             kubelet.pull_backoff.borrow_mut().next(&key, now, now);
+            let until = now + kubelet.pull_backoff.borrow().get(&key);
+            let meta = &pod.metadata;
+            kubelet.ctx.mark("pull back-off", format!("{}/{} {} {image}", meta.namespace, meta.name, until.as_nanos()));
             let mut errors = kubelet.pull_errors.borrow_mut();
             if errors.len() >= super::backoff::KEYS {
                 errors.clear();

@@ -30,6 +30,8 @@ pub fn status_of(kubelet: &Kubelet, pod: &Rev<Pod>, record: &PodRecord, terminal
     });
     if let Some(eviction) = kubelet.worker(uid).and_then(|w| w.eviction()) {
         status.phase = super::phase::FAILED.into();
+        let now = api::Time::from_unix(kubelet.ctx.unix_nanos().div_euclid(1_000_000_000));
+        super::eviction::mark(&mut status, pod, &eviction, now);
         status.reason = eviction.reason.into();
         status.message = eviction.message.into();
     }

@@ -66,6 +66,8 @@ pub struct Worker {
     /// The pod is gone from the API server.
     removed: Cell<bool>,
     last_sync: Cell<Instant>,
+    /// What its timer is called: `sync default/web-1`.
+    timer: Rc<str>,
 }
 
 /// What a sync of a pod came to.
@@ -83,6 +85,7 @@ pub enum Outcome {
 impl Worker {
     pub(super) fn start(kubelet: &Rc<Kubelet>, pod: Rev<Pod>) -> Rc<Self> {
         let worker = Rc::new(Self {
+            timer: format!("sync {}/{}", pod.metadata.namespace, pod.metadata.name).into(),
             pod: RefCell::new(pod),
             stage: Cell::new(Stage::Sync),
             pending: Cell::new(false),
@@ -196,7 +199,7 @@ async fn run(kubelet: Rc<Kubelet>, worker: Rc<Worker>) {
         if !worker.pending.get() {
             match due {
                 Some(at) => {
-                    if let Either::Left(_) = select(wake, ctx.sleep_until(at)).await {
+                    if let Either::Left(_) = select(wake, ctx.sleep_until(at).named(worker.timer.clone())).await {
                         continue;
                     }
                 }

@@ -293,7 +293,8 @@ impl Runtime {
         let key = format!("{}@{}", reference.repository(), digest(found.repository, found.tag));
         let here = self.disk.images.borrow().contains_key(&key);
         // What is here already is only looked up.
-        self.ctx.sleep(registry.transfer(if here { 0 } else { found.tag.size })).await;
+        let transfer = registry.transfer(if here { 0 } else { found.tag.size });
+        self.ctx.sleep(transfer).named(format!("pull {name}")).await;
         let mut images = self.disk.images.borrow_mut();
         if reference.digest.is_none() {
             // A tag names one image.
