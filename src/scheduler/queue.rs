@@ -280,6 +280,12 @@ impl Queue {
         let late = self.unschedulable.values().filter(|e| !e.gated).map(|e| e.since + MAX_UNSCHEDULABLE).min();
         backoff.into_iter().chain(late).min()
     }
+    /// When each pod that waits moves by itself.
+    pub fn retries(&self) -> Vec<(Instant, PodKey)> {
+        let backoff = self.backoff.iter().cloned();
+        let late = self.unschedulable.iter().filter(|(_, e)| !e.gated);
+        backoff.chain(late.map(|(key, e)| (e.since + MAX_UNSCHEDULABLE, key.clone()))).collect()
+    }
     /// Why a gated pod waits.
     pub fn is_gated(&self, key: &PodKey) -> bool {
         self.unschedulable.get(key).is_some_and(|e| e.gated)

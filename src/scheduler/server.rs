@@ -144,6 +144,11 @@ impl Scheduler {
     pub fn queue_lengths(&self) -> (usize, usize, usize) {
         self.inner.queue.borrow().lengths()
     }
+    /// When each pod that waits is tried again unless a change helps it: time, namespace, name.
+    pub fn retries(&self) -> Vec<(Instant, Str, Str)> {
+        let retries = self.inner.queue.borrow().retries();
+        retries.into_iter().map(|(at, key)| (at, key.0, key.1)).collect()
+    }
     /// The last try of a pod.
     pub fn last_attempt(&self, namespace: &str, name: &str) -> Option<Attempt> {
         let attempts = self.inner.attempts.borrow();
