@@ -4,6 +4,7 @@
 //! recorded them on a real v1.37.2 cluster; `comparer.rs` holds this module to it.
 
 use fancy_regex::{Captures, Regex, RegexBuilder};
+use native::transcript::{Part, parse};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -39,42 +40,11 @@ fn matches(pattern: &Regex, text: &str) -> bool {
 
 /// The commands of a transcript, each with its answer.
 pub fn answers(text: &str) -> Vec<Answer> {
-    static HEREDOC: LazyLock<Regex> = LazyLock::new(|| regex(r#"<<-?\s*(['"]?)(\w+)\1"#));
-    let mut found: Vec<Answer> = Vec::new();
-    let mut output: Vec<&str> = Vec::new();
-    // Whether the lines read now belong to the last command.
-    let mut open = false;
-    fn flush(found: &mut [Answer], output: &mut Vec<&str>, open: bool) {
-        if let (true, Some(last)) = (open, found.last_mut()) {
-            last.output = output.join("\n").trim_end().to_string();
-        }
-        output.clear();
-    }
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        if let Some(first) = line.strip_prefix("$ ") {
-            flush(&mut found, &mut output, open);
-            let mut command = vec![first];
-            if let Ok(Some(end)) = HEREDOC.captures(line) {
-                let end = end.get(2).map_or("", |word| word.as_str());
-                for line in lines.by_ref() {
-                    command.push(line);
-                    if line.trim() == end {
-                        break;
-                    }
-                }
-            }
-            found.push(Answer { command: command.join("\n"), output: String::new() });
-            open = true;
-        } else if line.starts_with('#') {
-            flush(&mut found, &mut output, open);
-            open = false;
-        } else {
-            output.push(line);
-        }
-    }
-    flush(&mut found, &mut output, open);
-    found
+    let command = |part| match part {
+        Part::Command { command, output } => Some(Answer { command, output }),
+        Part::Comment(_) => None,
+    };
+    parse(text).into_iter().filter_map(command).collect()
 }
 
 /// What two clusters can't share, and what stands for it.
