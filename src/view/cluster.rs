@@ -65,8 +65,8 @@ pub struct ControlPlane {
     pub controller_managers: Vec<ProcessView>,
     /// Who holds `kube-system/kube-controller-manager`.
     pub controller_manager_lease: LeaseView,
-    /// The loops of the one that leads: those that ever did something first in the order of the table of
-    /// controllers; those that are not built are not listed.
+    /// The loops of the one that leads: those that most readers meet first, then the others in the order of the table
+    /// of controllers; those that are not built are not listed.
     pub loops: Vec<LoopView>,
     /// The schedulers, by number.
     pub schedulers: Vec<ProcessView>,

@@ -56,7 +56,7 @@ pub enum LogCause {
 /// klog's severities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub enum Severity {
-    /// V(2) and up; klog prints them with `I` too. The page hides them unless asked.
+    /// V(3) and up; klog prints them with `I` too. The page hides them unless asked.
     Verbose,
     /// `I`.
     #[default]

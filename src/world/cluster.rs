@@ -37,13 +37,14 @@ pub struct Observed {
     pub managers: RefCell<BTreeMap<String, ControllerManager>>,
     /// Schedulers by process name.
     pub schedulers: RefCell<BTreeMap<String, Scheduler>>,
+    /// Runs that faults make controllers leave out.
+    skips: controllers::Skips,
 }
 
 impl FaultHooks for Observed {
-    fn skip(&self, _controller: &str, _share: f64) -> bool {
-        false
+    fn skip(&self, controller: &str, share: f64) -> bool {
+        self.skips.set(controller, share)
     }
-    fn fill_memory(&self, _node: &str, _share: f64) {}
 }
 
 /// A simulated cluster with the reader's machine beside it.
@@ -161,6 +162,7 @@ impl World {
             config.qps *= f64::from(rate);
             config.burst = config.burst.saturating_mul(rate);
             config.root_ca = ROOT_CA.into();
+            config.skips = self.observed.skips.clone();
             self.machines.add(
                 &format!("kube-controller-manager-{n}"),
                 "kube-controller-manager",

@@ -32,12 +32,10 @@ enum Standing {
     Skip(Rc<str>, f64),
 }
 
-/// Hooks of rooms that know how to be filled or to skip.
+/// Hooks of rooms that know how to skip.
 pub trait FaultHooks {
     /// A controller skips this share of its loops from now on; false if there is no such controller.
     fn skip(&self, controller: &str, share: f64) -> bool;
-    /// A node's memory is taken to this share by something outside of pods; zero ends it.
-    fn fill_memory(&self, node: &str, share: f64);
 }
 
 /// All machines' programs.
@@ -159,9 +157,10 @@ impl Machines {
                 Ok(String::new())
             }
             Fault::Fill(a, what, share) => {
-                let host = self.node(a).ok_or_else(|| unknown(a))?.host();
+                let node = self.node(a).ok_or_else(|| unknown(a))?;
+                let host = node.host();
                 match what {
-                    Filled::Memory => self.hooks.fill_memory(a, *share),
+                    Filled::Memory => node.fill_memory(*share),
                     Filled::Disk => {
                         let (_, capacity) = self.sim.disk_usage(host);
                         #[expect(

@@ -79,7 +79,7 @@ pub fn sleep() -> Program {
                 let _ = process.stderr.write(b"sleep: missing operand\n").await;
                 return 1;
             }
-            ctx.sleep(total).await;
+            ctx.sleep(total).named(process.args.join(" ")).await;
             0
         })
     })

@@ -149,24 +149,37 @@ pub fn control_loop(look: &Look<'_>, name: &str, selection: &Selection) -> Optio
     let managers = look.world.observed().managers.borrow();
     let leader = managers.values().find(|m| m.is_leading())?;
     let observed = leader.controllers().into_iter().find(|o| o.name.trim_end_matches("-controller") == name)?;
-    let mut state = LoopState { name: name.into(), ..LoopState::default() };
-    let mut waiting = Vec::new();
+    let mut state = LoopState {
+        name: name.into(),
+        skip_percent: crate::session::percent(observed.skip()),
+        skipped: u32::try_from(observed.skipped()).unwrap_or(u32::MAX),
+        ..LoopState::default()
+    };
+    let (mut waiting, mut runs) = (Vec::new(), Vec::new());
     for (_, queue) in observed.queues() {
         state.queue.extend(queue.ready);
         waiting.extend(queue.waiting);
+        runs.extend(queue.runs);
     }
+    runs.sort_by_key(|(_, at, _)| std::cmp::Reverse(*at));
     state.more = u32::try_from(state.queue.len().saturating_sub(KEYS)).unwrap_or(u32::MAX);
     state.queue.truncate(KEYS);
     waiting.sort();
-    state.retrying =
-        waiting.into_iter().take(KEYS).map(|(at, key)| RetryingKey { key, failures: 0, at: at.as_nanos() }).collect();
+    state.retrying = waiting
+        .into_iter()
+        .take(KEYS)
+        .map(|(at, key, failures)| RetryingKey { key, failures, at: at.as_nanos() })
+        .collect();
     let last = observed.last_run();
-    let key = last.key.to_string();
-    if !key.is_empty() {
-        let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>().ok();
-        let action = if last.action_key == last.key { last.action.clone() } else { String::new() };
-        let wanted_actual = number(&last.desired).zip(number(&last.actual));
-        state.runs.push(LoopRun { key, wanted_actual, action, ..LoopRun::default() });
+    let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>().ok();
+    let (about, acted) = (last.key.to_string(), last.action_key.to_string());
+    // What the loop wanted, found and did is known of its last keys.
+    for (key, at, took) in runs.into_iter().take(KEYS) {
+        let newest = !state.runs.iter().any(|r| r.key == key);
+        let wanted_actual = number(&last.desired).zip(number(&last.actual)).filter(|_| newest && key == about);
+        let action = if newest && key == acted { last.action.clone() } else { String::new() };
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        state.runs.push(LoopRun { key, at: at.as_nanos(), took, wanted_actual, action, ..LoopRun::default() });
     }
     let head = InspectorHead {
         kind: "controller".into(),

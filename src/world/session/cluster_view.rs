@@ -1,24 +1,26 @@
 //! Frames: what of the cluster changed since the last one, read from the programs' own memory.
 
 use super::control_plane;
-use super::pods;
+use super::{pods, timers};
 use crate::cluster::World;
 use api::coordination_v1::Lease;
 use api::core_v1::{Event, Node, Pod};
 use api::{AnyRev, Rev};
-use sim::{Instant, ProcessId};
+use sim::ProcessId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use view::{
     Clock, EventRow, FaultView, Frame, NodeTimer, NodeTimerKind, NodeView, ObjectRef, Place, PodView, ProcessState,
-    Readiness, TimerKind, TimerView, WorkloadView,
+    Readiness, TimerView, WorkloadView,
 };
 
 /// Resources whose changes are a beat rather than a step.
 const BEATS: [&str; 3] = ["leases", "events", "nodes"];
 /// Grace until a silent node is marked, in seconds (node-monitor-grace-period).
 const GRACE: u64 = 50;
+/// Timers that a frame tells.
+const TIMERS: usize = 8;
 const SECOND: u64 = 1_000_000_000;
 
 /// Numbers of resources in the API server's tables, by name.
@@ -37,7 +39,6 @@ pub struct Observer {
     workloads: BTreeMap<(String, String), WorkloadView>,
     plane: Option<view::ControlPlane>,
     faults: Vec<FaultView>,
-    timers: Vec<TimerView>,
     messages: u64,
     senders: RefCell<BTreeMap<ProcessId, Option<Place>>>,
     pods_at: u64,
@@ -83,7 +84,6 @@ impl Observer {
             workloads: BTreeMap::new(),
             plane: None,
             faults: Vec::new(),
-            timers: Vec::new(),
             messages: 0,
             senders: RefCell::default(),
             pods_at: u64::MAX,
@@ -151,28 +151,9 @@ impl Observer {
         self.nodes.get(name).map(|(id, _)| *id)
     }
 
-    /// Timers that a reader would wait for, soonest first, at most 8.
+    /// Timers that a reader would wait for, soonest first.
     pub fn timers(&self, world: &World) -> Vec<TimerView> {
-        let now = world.sim().now();
-        let mut out = Vec::new();
-        for (_, node) in self.nodes.values() {
-            for timer in &node.timers {
-                let what = match &timer.what {
-                    NodeTimerKind::Silence => TimerKind::NodeNotReady { node: node.name.clone() },
-                    NodeTimerKind::Eviction { pods, .. } => {
-                        TimerKind::Eviction { node: node.name.clone(), pods: *pods }
-                    }
-                };
-                out.push(TimerView { at: timer.at, what });
-            }
-        }
-        for pod in list::<Pod>(world, "", "pods") {
-            out.extend(pods::timer(&pod, world.blueprint().epoch));
-        }
-        out.retain(|t| Instant::from_nanos(t.at) > now);
-        out.sort_by_key(|t| t.at);
-        out.truncate(8);
-        out
+        timers::all(world, self.nodes.values().map(|(_, n)| n), self.workloads.values())
     }
 
     /// What changed.
@@ -193,8 +174,8 @@ impl Observer {
             frame.faults = Some(faults.clone());
             self.faults = faults;
         }
-        self.timers = self.timers(world);
-        frame.timers = self.timers.clone();
+        frame.timers = self.timers(world);
+        frame.timers.truncate(TIMERS);
         self.traffic(world, &mut frame);
         frame.event_count = u32::try_from(list::<Event>(world, "", "events").len()).unwrap_or(u32::MAX);
         frame
@@ -399,7 +380,7 @@ pub fn place_of(process: &str) -> Option<Place> {
 }
 
 /// Nanoseconds since the world's start of a time in seconds since 1970.
-fn since_start(world: &World, unix: Option<i64>) -> u64 {
+pub fn since_start(world: &World, unix: Option<i64>) -> u64 {
     let seconds = unix.unwrap_or(0).saturating_sub(world.blueprint().epoch);
     u64::try_from(seconds).unwrap_or(0).saturating_mul(SECOND)
 }

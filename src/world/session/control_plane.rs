@@ -1,8 +1,10 @@
 //! What stands above the nodes: members, doors, loops, the scheduler.
 
 use super::cluster_view::{list, micro};
+use super::pods;
 use crate::cluster::World;
 use api::coordination_v1::Lease;
+use api::core_v1::Node;
 use apiserver::audit::{Entry, Stage};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -78,6 +80,7 @@ fn member(world: &World, process: ProcessView) -> EtcdMemberView {
     let members = world.observed().etcd.borrow();
     let status = members.get(&process.name).and_then(|m| m.status());
     let Some(status) = status else { return EtcdMemberView { process, ..EtcdMemberView::default() } };
+    let fsync = members.get(&process.name).map(|m| m.last_fsync()).unwrap_or_default();
     EtcdMemberView {
         process,
         role: match status.role {
@@ -90,7 +93,7 @@ fn member(world: &World, process: ProcessView) -> EtcdMemberView {
         last_index: status.commit_index.max(status.applied_index),
         commit_index: status.commit_index,
         revision: status.revision,
-        fsync_micros: u32::try_from(crate::cluster::FSYNC.as_micros()).unwrap_or(0),
+        fsync_micros: u32::try_from(fsync.as_micros()).unwrap_or(u32::MAX),
         db_bytes: status.db_size,
     }
 }
@@ -191,12 +194,59 @@ fn number(text: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
+/// The loops that most readers meet first; the others follow in the order of the table of controllers.
+const FIRST: [&str; 11] = [
+    "deployment",
+    "replicaset",
+    "endpointslice",
+    "node-lifecycle",
+    "taint-eviction",
+    "job",
+    "statefulset",
+    "daemonset",
+    "garbage-collector",
+    "serviceaccount",
+    "namespace",
+];
+
+/// Keys that failed and wait with back-off.
+fn failed(queues: &[(&'static str, controllers::QueueState)]) -> usize {
+    queues.iter().flat_map(|(_, q)| &q.waiting).filter(|(_, _, failures)| *failures > 0).count()
+}
+
+/// A share in percent.
+pub(crate) fn percent(share: f64) -> u8 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
+    {
+        (share.clamp(0.0, 1.0) * 100.0).round() as u8
+    }
+}
+
+/// `1 lost`; empty for none.
+fn counted(n: usize, word: &str) -> String {
+    if n == 0 { String::new() } else { format!("{n} {word}") }
+}
+
+/// Nodes that no longer report, and pods whose eviction is timed.
+fn troubles(world: &World) -> (usize, usize) {
+    let (mut lost, mut timed) = (0, 0);
+    for node in list::<Node>(world, "", "nodes") {
+        let status = node.status.conditions.iter().find(|c| &*c.type_ == "Ready").map(|c| &*c.status);
+        lost += usize::from(status == Some("Unknown"));
+        for taint in node.spec.taints.iter().filter(|t| &*t.effect == "NoExecute") {
+            timed += pods::evictions(world, &node.metadata.name, &taint.key).map_or(0, |(_, pods)| pods as usize);
+        }
+    }
+    (lost, timed)
+}
+
 fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
     let managers = world.observed().managers.borrow();
     let now = world.sim().now().as_nanos();
     let leader = managers.iter().find(|(name, m)| m.is_leading() && world.machines().is_running(name));
     let Some((_, manager)) = leader.or_else(|| managers.iter().next()) else { return Vec::new() };
-    manager
+    let (lost, evictions) = troubles(world);
+    let mut loops: Vec<LoopView> = manager
         .controllers()
         .iter()
         .map(|c| {
@@ -214,13 +264,19 @@ fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
                 name: short_loop(c.name),
                 queue: count(queues.iter().map(|(_, q)| q.ready.len()).sum()),
                 working: count(processing.max(usize::from(warm))),
-                retrying: 0,
+                retrying: count(failed(&queues)),
                 wanted_actual: number(&last.desired).zip(number(&last.actual)),
-                warning: String::new(),
-                skip_percent: 0,
+                warning: match c.name {
+                    "node-lifecycle-controller" => counted(lost, "lost"),
+                    "taint-eviction-controller" => counted(evictions, if evictions == 1 { "timer" } else { "timers" }),
+                    _ => String::new(),
+                },
+                skip_percent: percent(c.skip()),
             }
         })
-        .collect()
+        .collect();
+    loops.sort_by_key(|l| FIRST.iter().position(|name| *name == l.name).unwrap_or(FIRST.len()));
+    loops
 }
 
 fn scheduling(world: &World) -> SchedulingView {

@@ -1,5 +1,6 @@
 //! Controller logs: the trace's lines with the filter of the page.
 
+use super::verbosity::is_verbose;
 use crate::cluster::World;
 use view::{LogCause, LogFilter, LogLine, LogLines, ObjectRef, Severity, ToPage};
 
@@ -20,6 +21,11 @@ impl Logs {
         self.told = 0;
         self.audited.clear();
         self.reset = true;
+    }
+
+    /// The page waits for the newest lines of a changed filter.
+    pub fn begins_anew(&self) -> bool {
+        self.reset
     }
 
     /// Matching lines since the last time.
@@ -97,7 +103,6 @@ fn line(world: &World, l: &sim::trace::LogLine) -> LogLine {
     let name = sim.process_name(l.process);
     let host = sim.host_name(sim.process_host(l.process));
     let component = name.rsplit('/').next().unwrap_or(&name).to_string();
-    let part = l.text.strip_prefix('"').and_then(|_| field(&l.text, "controller")).unwrap_or_default();
     LogLine {
         number: l.sequence,
         at: l.at.as_nanos(),
@@ -108,7 +113,7 @@ fn line(world: &World, l: &sim::trace::LogLine) -> LogLine {
             sim::Severity::Error => Severity::Error,
             sim::Severity::Fatal => Severity::Fatal,
         },
-        part: if component.starts_with("kube-controller-manager") { part_of(l.place, &part) } else { String::new() },
+        part: super::control_plane::short_loop(l.part),
         component,
         host: host.to_string(),
         source: l.place.to_string(),
@@ -116,45 +121,6 @@ fn line(world: &World, l: &sim::trace::LogLine) -> LogLine {
         object: object(&l.text),
         cause: LogCause::None,
     }
-}
-
-/// Lines that the real components write from V(3) on only; the page shows them when asked for everything.
-fn is_verbose(text: &str) -> bool {
-    const BEGINNINGS: [&str; 9] = [
-        "\"Lease is held by",
-        "\"Failed to acquire lease",
-        "\"Started syncing",
-        "\"Finished syncing",
-        "\"Noticed ",
-        "\"Updating known taints",
-        "\"Node ReadyCondition updated",
-        "\"Successfully renewed lease",
-        "\"GC'ing",
-    ];
-    BEGINNINGS.iter().any(|b| text.starts_with(b))
-}
-
-/// The controller that logged, by the file it logs from.
-fn part_of(place: &str, named: &str) -> String {
-    if !named.is_empty() {
-        return super::control_plane::short_loop(named);
-    }
-    let file = place.split('.').next().unwrap_or_default();
-    match file {
-        "deployment_controller" | "deployment_util" | "sync" | "rolling" | "progress" | "recreate" => "deployment",
-        "replica_set" | "replica_set_utils" | "controller_utils" => "replicaset",
-        "endpointslice_controller" | "reconciler" => "endpointslice",
-        "endpoints_controller" => "endpoints",
-        "node_lifecycle_controller" => "node-lifecycle",
-        "taint_eviction" => "taint-eviction",
-        "garbagecollector" | "graph_builder" => "garbage-collector",
-        "namespace_controller" | "namespaced_resources_deleter" => "namespace",
-        "serviceaccounts_controller" => "serviceaccount",
-        "publisher" => "root-ca-certificate-publisher",
-        "gc_controller" => "pod-garbage-collector",
-        _ => "",
-    }
-    .to_string()
 }
 
 /// The value of a key in a klog line, without its quotes.

@@ -1,5 +1,6 @@
 //! The editor's text: run through kubectl as a client like any other, or only checked.
 
+use super::suggest;
 use crate::cluster::World;
 use crate::programs::Running;
 use node::files::{Tree, View};
@@ -87,7 +88,8 @@ impl Request {
         }
         // A diff that differs ends with 1 and that is no failure.
         let failed = code > 1 || (code == 1 && !(self.action == ManifestAction::Diff && stderr.is_empty()));
-        let problems = if failed { problems(&self.text, &stderr) } else { Vec::new() };
+        let mut problems = if failed { problems(&self.text, &stderr) } else { Vec::new() };
+        suggest(&self.text, &mut problems);
         ManifestResult {
             id: self.id,
             action: self.action,
@@ -160,8 +162,24 @@ pub fn check(id: u32, text: &str) -> ManifestResult {
     }
     problems.sort_by_key(|p| p.line);
     problems.truncate(50);
+    suggest(text, &mut problems);
     let documents = documents(text);
     ManifestResult { id, action: ManifestAction::Check, documents, problems, ..ManifestResult::default() }
+}
+
+/// Says of unknown fields what they probably should be.
+fn suggest(text: &str, problems: &mut [Problem]) {
+    for problem in problems.iter_mut().filter(|p| p.column > 0) {
+        let Some(path) = problem.message.split("unknown field \"").nth(1).and_then(|rest| rest.split('"').next())
+        else {
+            continue;
+        };
+        // The document that the line is in.
+        let all = documents(text);
+        let document = all.iter().rev().find(|d| d.line <= problem.line);
+        let info = document.and_then(|d| api::scheme::by_api_version(&d.api_version, &d.object.kind));
+        problem.suggestion = info.and_then(|i| suggest::field(i.desc, path)).map(str::to_string);
+    }
 }
 
 fn line_number(message: &str) -> Option<u32> {
@@ -205,6 +223,11 @@ fn problems(text: &str, stderr: &str) -> Vec<Problem> {
             continue;
         }
         out.push(place(text, 1, line, line));
+        // Several fields may be named at once: each is marked where it stands.
+        for further in line.split("unknown field ").skip(2) {
+            let message = format!("unknown field {}", further.trim_end_matches(", "));
+            out.push(place(text, 1, &message, &message));
+        }
     }
     out
 }

@@ -7,10 +7,17 @@ mod lines;
 mod manifest;
 mod pods;
 mod requests;
+mod suggest;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod timers;
+#[cfg(test)]
+mod torment;
 mod trip;
+mod verbosity;
+
+pub(crate) use control_plane::percent;
 
 use crate::blueprint::Blueprint;
 use crate::cluster::World;
@@ -27,6 +34,8 @@ use view::{
 const FRAME_EVERY: u64 = 16_000;
 /// Wall microseconds between frames of a world in which only the clock moves.
 const TICK_EVERY: u64 = 90_000;
+/// Wall microseconds between new rows of the dock's tables while time goes on.
+const ROWS_EVERY: u64 = 150_000;
 /// Wall microseconds between looks of the inspector.
 const INSPECT_EVERY: u64 = 250_000;
 /// Virtual time that booting may take before the page gets the clock anyway.
@@ -83,6 +92,7 @@ pub struct Session {
     frame: u64,
     acknowledged: u64,
     framed: u64,
+    rowed: u64,
     dirty: bool,
     timeline: VecDeque<TimelineEntry>,
     lanes: std::collections::BTreeMap<String, String>,
@@ -154,6 +164,7 @@ impl Session {
             frame: 0,
             acknowledged: 0,
             framed: 0,
+            rowed: 0,
             dirty: true,
             timeline: VecDeque::new(),
             lanes: std::collections::BTreeMap::new(),
@@ -281,12 +292,9 @@ impl Session {
             _ => Mode::Running,
         };
         match pace {
-            Pace::Run => {
-                if let Some(story) = &mut self.story {
-                    story.holding = false;
-                }
-                self.mode = Mode::Running;
-            }
+            // Where a story holds, going on is going to its next step.
+            Pace::Run if self.mode == Mode::Holding => self.tell(StoryCommand::Next),
+            Pace::Run => self.mode = Mode::Running,
             Pace::Pause => self.mode = Mode::Paused,
             Pace::Speed(speed) => self.speed_milli = u64::from(speed.clamp(1, 1_000_000)),
             Pace::Step => {
@@ -444,7 +452,7 @@ impl Session {
         now.since(self.quiet_since) >= QUIET
             && !self.terminal.busy()
             && !self.manifest.busy()
-            && self.observer.timers(&self.world).is_empty()
+            && !self.observer.timers(&self.world).iter().any(timers::is_awaited)
             && self.observer.steady(&self.world)
     }
 
@@ -463,6 +471,11 @@ impl Session {
             self.dirty = false;
             self.send_frame();
         }
+        if moving && wall.saturating_sub(self.rowed) < ROWS_EVERY && !self.logs.begins_anew() {
+            self.look_closer(wall);
+            return;
+        }
+        self.rowed = wall;
         if self.subscription.logs {
             self.outbox.extend(self.logs.take(&self.world, &self.subscription.log_filter));
         }
@@ -474,6 +487,11 @@ impl Session {
             }
         }
         self.outbox.extend(self.requests.rows(&self.world, self.subscription.requests));
+        self.look_closer(wall);
+    }
+
+    /// What the inspector shows, if it is time.
+    fn look_closer(&mut self, wall: u64) {
         if let Some(selection) = &self.selection
             && (self.inspected == 0 || wall.saturating_sub(self.inspected) >= INSPECT_EVERY)
         {

@@ -3,7 +3,7 @@
 use super::cluster_view::list;
 use crate::cluster::World;
 use api::core_v1::Pod;
-use view::{PodState, PodView, TimerKind, TimerView};
+use view::{PodState, PodView};
 
 /// A pod's view; where it stands is filled in by the caller.
 pub fn view(pod: &Pod, id: u32) -> PodView {
@@ -65,13 +65,6 @@ pub fn is_steady(pod: &Pod) -> bool {
         PodState::Creating | PodState::Running | PodState::Terminating => false,
         _ => true,
     }
-}
-
-/// The timer that a pod waits for.
-pub fn timer(pod: &Pod, epoch: i64) -> Option<TimerView> {
-    let deleted = pod.metadata.deletion_timestamp.unix()?;
-    let at = u64::try_from(deleted.saturating_sub(epoch)).ok()?.saturating_mul(1_000_000_000);
-    Some(TimerView { at, what: TimerKind::GraceEnds { pod: pod.metadata.name.to_string() } })
 }
 
 /// After how many seconds a taint evicts pods of a node, and how many: the first to go.

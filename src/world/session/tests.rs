@@ -9,11 +9,11 @@ use view::{
 const WEB: &str = include_str!("../../page/examples/deployment.yaml");
 const HUGE: &str = include_str!("../../page/examples/huge.yaml");
 
-struct Page {
-    session: Session,
+pub(super) struct Page {
+    pub(super) session: Session,
     wall: u64,
     frames: Vec<Frame>,
-    heard: Vec<ToPage>,
+    pub(super) heard: Vec<ToPage>,
 }
 
 impl Page {
@@ -22,7 +22,7 @@ impl Page {
     }
 
     /// Lets wall time pass in slices, acknowledging frames as the page does.
-    fn pass(&mut self, millis: u64) {
+    pub(super) fn pass(&mut self, millis: u64) {
         for _ in 0..millis.div_ceil(20) {
             self.wall += 20_000;
             for message in self.session.poll(self.wall, &mut || true) {
@@ -37,7 +37,7 @@ impl Page {
         }
     }
 
-    fn send(&mut self, message: ToWorld) {
+    pub(super) fn send(&mut self, message: ToWorld) {
         self.session.receive(message);
     }
 
@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-fn booted() -> Page {
+pub(super) fn booted() -> Page {
     let mut page = Page::new(&Start::default());
     page.pass(100);
     page
@@ -194,6 +194,7 @@ fn a_broken_manifest_is_refused_at_its_line_and_changes_nothing() {
     for result in &results {
         assert_eq!(result.problems.first().map(|p| p.line), Some(8), "{result:?}");
         assert!(result.problems[0].message.contains("unknown field \"spec.replica\""), "{result:?}");
+        assert_eq!(result.problems[0].suggestion.as_deref(), Some("replicas"), "{result:?}");
     }
     assert!(page.frames.iter().all(|f| f.workloads.is_empty()));
 }
