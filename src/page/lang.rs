@@ -146,6 +146,7 @@ texts! {
     LAST_BOUND: "Last bound", "마지막 바인딩";
     SCHEDULING: "Scheduling", "스케줄링";
     UNSCHEDULABLE: "Unschedulable", "배치 불가";
+    NO_PODS: "No pods", "Pod 없음";
     NOTHING_TO_PLACE: "Nothing to place", "배정할 Pod 없음";
 
     DOCK: "Logs and events", "로그와 이벤트";
@@ -210,6 +211,8 @@ texts! {
     NOTHING_KNOWN: "Nothing is known about it yet.", "아직 알려진 것이 없습니다.";
     LOADING: "loading …", "불러오는 중 …";
     YOU: "You", "당신";
+    COMMAND_WAITS: "The clock stands: the command goes on when it runs.", "시계가 멈춰 있습니다. 시간이 흐르면 명령이 이어집니다.";
+    REQUEST_WAITS: "The clock stands: the request goes on when it runs.", "시계가 멈춰 있습니다. 시간이 흐르면 요청이 이어집니다.";
     RUN_COMMAND: "Run in the terminal", "터미널에서 실행";
 
     PROMPT: "Command", "명령";

@@ -180,7 +180,7 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
         _ => 96.0f64.max((lanes as f64 + 1.0) * LANE).min(width * 0.16),
     };
     let card_y = door_bottom + if compact { 22.0 } else { 36.0 } + if count > 1 && !compact { 2.0 } else { 0.0 };
-    let card_h = if compact { 68.0 } else { 128.0 };
+    let card_h = if compact { 68.0 } else { 140.0 };
     let card_w = ((width - 2.0 * margin - channel) / 2.0).floor();
     let cloud_h = if compact { 26.0 } else { 30.0 };
     let managers = Rect { x: margin, y: card_y, w: card_w, h: card_h };
@@ -494,8 +494,8 @@ mod tests {
         assert_eq!(plan.room, Room::Wide);
         assert_eq!(plan.etcd.h, 102.0);
         assert_eq!((plan.doors[0].y, plan.wall, plan.kubectl_y), (144.0, 169.0, 194.0));
-        assert_eq!((plan.managers, plan.scheduler.x), (Rect { x: 24.0, y: 242.0, w: 456.0, h: 128.0 }, 576.0));
-        assert_eq!((plan.bend, plan.columns[0].y, plan.columns[0].w), (386.0, 408.0, 325.0));
+        assert_eq!((plan.managers, plan.scheduler.x), (Rect { x: 24.0, y: 242.0, w: 456.0, h: 140.0 }, 576.0));
+        assert_eq!((plan.bend, plan.columns[0].y, plan.columns[0].w), (398.0, 420.0, 325.0));
         assert_eq!(plan.height, 604.0);
     }
 

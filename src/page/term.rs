@@ -301,7 +301,9 @@ impl Terminal {
             Stream::Out => LineKind::Out,
             Stream::Err => LineKind::Err,
         };
-        self.print(kind, text);
+        if !text.is_empty() {
+            self.print(kind, text);
+        }
     }
 
     /// The command ended.

@@ -89,7 +89,7 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             plural(trip.desired, "pod", "pods")
         ),
         (TripKind::ReplicaSet, Lang::Ko) => format!(
-            "디플로이먼트 컨트롤러는 Deployment를 지켜봅니다. 이 템플릿의 ReplicaSet이 없어서 {name} 오브젝트를 만들었고, 원하는 Pod 수는 {}개입니다.",
+            "Deployment 컨트롤러는 Deployment를 지켜봅니다. 이 템플릿의 ReplicaSet이 없어서 {name} 오브젝트를 만들었고, 원하는 Pod 수는 {}개입니다.",
             trip.desired
         ),
         (TripKind::Pods, Lang::En) => format!(
@@ -97,7 +97,7 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             plural(total, "pod", "pods")
         ),
         (TripKind::Pods, Lang::Ko) => format!(
-            "레플리카셋 컨트롤러가 견주어 보니 원하는 수는 {total}, 있는 수는 0입니다. 그래서 Pod {total}개를 만들었습니다. 아직 노드가 없고, etcd 안의 오브젝트일 뿐입니다."
+            "ReplicaSet 컨트롤러가 견주어 보니 원하는 수는 {total}, 있는 수는 0입니다. 그래서 Pod {total}개를 만들었습니다. 아직 노드가 없고, etcd 안의 오브젝트일 뿐입니다."
         ),
         (TripKind::Bound, Lang::En) => format!(
             "The scheduler watches for pods without a node. It filtered the nodes, scored those that fit, and bound each pod to the best: {} to {}.",

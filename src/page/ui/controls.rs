@@ -2,7 +2,8 @@
 
 use super::{Action, Page, icons};
 use crate::format;
-use view::{ObjectRef, PodView, Subject};
+use crate::lang::{self, Text};
+use view::{ObjectRef, Pace, PodView, Subject};
 use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
@@ -67,19 +68,28 @@ pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, gh
     let state = icons::state_name(pod.state);
     let class = classes!("chip", format!("s-{state}"), selected.then_some("sel"), ghost.then_some("ghost"));
     let ready = format!("{}/{}", pod.ready, pod.containers);
-    let label = format!(
-        "Pod {}, {}, {ready}{}",
-        pod.name,
-        status.unwrap_or(&pod.status),
-        if pod.restarts > 0 { format!(", {} restarts", pod.restarts) } else { String::new() }
-    );
+    let again = (pod.restarts > 0).then(|| format!("↻{}", pod.restarts));
+    // The visible words first and as they stand, so that what is said aloud finds the chip; then what is not shown.
+    let mut label = format!("Pod {}", pod.name);
+    for word in [status, again.as_deref(), count.then_some(&ready)].into_iter().flatten() {
+        label.extend([" ", word]);
+    }
+    if status.is_none() {
+        label.extend([", ", &pod.status]);
+    }
+    if !count {
+        label.extend([", ", &ready]);
+    }
+    if pod.restarts > 0 {
+        label.push_str(&page.lang.pick(format!(", {} restarts", pod.restarts), format!(", 재시작 {}번", pod.restarts)));
+    }
     html! {
         <button type="button" {class} aria-label={label} title={pod.name.clone()} onclick={page.does(Action::Inspect(pod_subject(pod)))}>
             { icons::shape(pod.state) }
             <span class="nm"><i>{ head }</i><span>{ tail }</span></span>
-            if let Some(status) = status { <span class="st">{ status }</span> }
-            if pod.restarts > 0 { <span class="rs" title="restarts">{ format!("↻{}", pod.restarts) }</span> }
-            if count { <span class="rd">{ ready }</span> }
+            if let Some(status) = status { { " " }<span class="st">{ status }</span> }
+            if let Some(again) = again { { " " }<span class="rs" title="restarts">{ again }</span> }
+            if count { { " " }<span class="rd">{ ready }</span> }
         </button>
     }
 }
@@ -88,11 +98,20 @@ pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, gh
 pub fn mini(page: &Page, pod: &PodView, name: String, selected: bool) -> Html {
     let state = icons::state_name(pod.state);
     let class = classes!("chip", "mini", format!("s-{state}"), selected.then_some("sel"));
-    let label = format!("Pod {}, {}, {}/{}", pod.name, pod.status, pod.ready, pod.containers);
+    let shown = if pod.name.contains(&name) { String::new() } else { format!("{name}, ") };
+    let label = format!("{shown}Pod {}, {}, {}/{}", pod.name, pod.status, pod.ready, pod.containers);
     html! {
         <button type="button" {class} aria-label={label} title={pod.name.clone()} onclick={page.does(Action::Inspect(pod_subject(pod)))}>
             { icons::shape(pod.state) }<span class="nm">{ name }</span>
         </button>
+    }
+}
+
+/// Says that something waits because the clock stands, and lets it go on.
+pub fn standing(page: &Page, text: Text) -> Html {
+    html! {
+        <p class="standing" role="status">{ icons::sized("pause", "s12") }<span>{ page.t(text) }</span>
+            <button type="button" class="btn line" onclick={page.does(Action::Pace(Pace::Run))}>{ page.t(lang::PLAY) }</button></p>
     }
 }
 

@@ -187,6 +187,8 @@ pub struct LogsProps {
 
 /// Rows drawn at once: what lies further back is drawn when the reader scrolls there.
 const DRAWN: usize = 200;
+/// Rows drawn while the log's end is followed: enough to begin to scroll back.
+const FOLLOWED: usize = 40;
 
 #[component]
 fn Logs(props: &LogsProps) -> Html {
@@ -217,7 +219,7 @@ fn Logs(props: &LogsProps) -> Html {
             }
         })
     };
-    let skip = props.logs.len().saturating_sub(*more);
+    let skip = props.logs.len().saturating_sub(if props.follow { FOLLOWED } else { *more });
     html! {
         <div class="log" ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
             if props.logs.is_empty() { <p class="none">{ page.t(lang::NO_LOGS) }</p> }

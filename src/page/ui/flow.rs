@@ -4,6 +4,7 @@ use super::map_cards::{self, Look};
 use super::map_dense::{Zone, least_height};
 use super::{Held, map, map_nodes};
 use crate::cluster::Cluster;
+use crate::lang;
 use crate::layout::{Rect, Room};
 use yew::prelude::*;
 
@@ -13,6 +14,7 @@ pub fn flow(look: Look, cluster: &Held<Cluster>, dense: bool) -> Html {
     let alone = plane.api_servers.len() <= 1;
     html! {
         <div class="column">
+            <h2 class="sr">{ look.page.t(lang::CLUSTER) }</h2>
             { map_cards::etcd(look, cluster, None, 14) }
             <svg class="link" viewBox="0 0 390 16" height="16" preserveAspectRatio="none" aria-hidden="true"><path class="wire" d="M191 0V16"/><path class="wire" d="M199 0V16"/></svg>
             <div class="gate"><div class="wall"></div>{ for plane.api_servers.iter().map(|api| map_cards::door(look, api, alone, None)) }</div>

@@ -29,6 +29,8 @@ pub struct ManifestProps {
     pub armed: bool,
     /// Little room: no steps, only the count.
     pub small: bool,
+    /// The clock stands, so that a request waits.
+    pub standing: bool,
 }
 
 /// The editor and what belongs to it.
@@ -63,6 +65,7 @@ pub fn Manifest(props: &ManifestProps) -> Html {
             <Editor load={props.load.clone()} text={props.text.clone()} problems={props.problems.clone()}/>
             if *over { <div class="drop">{ page.t(lang::DROP_HERE) }</div> }
             { answer(&page, props.answer.as_deref()) }
+            if props.standing && props.busy { { super::controls::standing(&page, lang::REQUEST_WAITS) } }
             <div class="actions">
                 if readonly {
                     <span class="dim">{ page.t(lang::READONLY) }</span>

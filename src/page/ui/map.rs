@@ -167,6 +167,7 @@ fn placed(
                 <span class="msg plain" style={format!("left:{}px;top:{}px", (plan.doors[0].right() + plan.doors[1].x) / 2.0, plan.kubectl_y)}>{ page.t(lang::LOAD_BALANCER) }</span>
             }
             <Lights plan={Held(plan.clone())} columns={Held(columns.clone())} batch={props.batch.clone()} speed_milli={props.speed_milli}/>
+            if plan.room == Room::Compact { <h2 class="sr">{ page.t(lang::CLUSTER) }</h2> } else { { note(page, cluster) } }
             { map_cards::etcd(look, cluster, Some(plan.etcd.style()), cells) }
             { for plane.api_servers.iter().zip(&plan.doors).map(|(api, rect)| map_cards::door(look, api, alone, Some(rect))) }
             { map_cards::managers(look, cluster, Some(&plan.managers)) }
@@ -180,7 +181,6 @@ fn placed(
                 { for nodes.iter().zip(&plan.columns).map(|(node, rect)| map_nodes::node(look, node, &cluster.pods_on(node.id), Some(rect))) }
             }
             { silent_labels(look, cluster, plan) }
-            if plan.room != Room::Compact { { note(page, cluster) } }
             { tools(page, cluster, plan.room) }
         </div>
     }

@@ -260,10 +260,10 @@ fn loop_look(l: &LoopView) -> (&'static str, String) {
         return ("warn", l.warning.clone());
     }
     if l.skip_percent > 0 {
-        return ("warn", format!("skip {} %", l.skip_percent));
+        return ("warn", format!("{}%", l.skip_percent));
     }
     if l.retrying > 0 {
-        return ("warn", format!("retry {}", l.retrying));
+        return ("warn", format!("↻{}", l.retrying));
     }
     let count = match l.wanted_actual {
         Some((wanted, actual)) => format!("{actual}/{wanted}"),
@@ -278,6 +278,23 @@ fn loop_look(l: &LoopView) -> (&'static str, String) {
     } else {
         ("", count)
     }
+}
+
+/// A loop's name and what its count stands for.
+fn loop_title(lang: Lang, l: &LoopView) -> String {
+    if l.skip_percent > 0 {
+        return lang.pick(
+            format!("{}: {} % of its runs are skipped", l.name, l.skip_percent),
+            format!("{}: 실행의 {} %를 건너뜀", l.name, l.skip_percent),
+        );
+    }
+    if l.retrying > 0 {
+        return lang.pick(
+            format!("{}: {} waiting to be tried again", l.name, l.retrying),
+            format!("{}: {}개 재시도 대기", l.name, l.retrying),
+        );
+    }
+    l.name.clone()
 }
 
 /// The controller manager: its loops.
@@ -320,7 +337,7 @@ pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
                         let (class, count) = loop_look(l);
                         let sel = matches!(look.selected, Some(Subject::Loop { name }) if *name == l.name);
                         html! {
-                            <button type="button" class={classes!("loop", class, sel.then_some("sel"))} title={l.name.clone()}
+                            <button type="button" class={classes!("loop", class, sel.then_some("sel"))} title={loop_title(page.lang, l)}
                                 onclick={page.does(Action::Inspect(Subject::Loop { name: l.name.clone() }))}>
                                 { icons::icon("loop") }<span>{ &l.name }</span>
                                 if !count.is_empty() { <span class="q num">{ count }</span> }

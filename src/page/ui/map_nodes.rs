@@ -76,6 +76,7 @@ pub fn node(look: Look, node: &NodeView, pods: &[Rc<PodView>], rect: Option<&Rec
             if node.timers.is_empty() { { bars(page, node, pods) } } else { { timers(look, node) } }
             { tags(page, node, off, cut) }
             <div class={classes!("pods", (size == PodSize::Dots).then_some("dots"))}>
+                if pods.is_empty() && !lost && !off { <p class="nopods">{ page.t(lang::NO_PODS) }</p> }
                 { for own.iter().map(|pod| one(look, node, pod, size, compact)) }
                 if !household.is_empty() {
                     <div class="ns">{ namespaces(&household) }</div>

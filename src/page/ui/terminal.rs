@@ -14,6 +14,8 @@ pub struct TermProps {
     pub terminal: Held<Terminal>,
     /// It was just opened and takes the focus.
     pub focus: u32,
+    /// The clock stands, so that a command waits.
+    pub standing: bool,
 }
 
 /// The terminal.
@@ -179,6 +181,7 @@ pub fn Term(props: &TermProps) -> Html {
             <div class="scroll" ref={scroll} {onscroll} tabindex="0" role="log" aria-label={page.t(lang::TERMINAL_LOG)}>
                 if terminal.lines().next().is_none() { <p class="h hint">{ page.t(lang::TERMINAL_HINT) }</p> }
                 { for lines }
+                if props.standing && terminal.busy() { { super::controls::standing(&page, lang::COMMAND_WAITS) } }
                 <div class="input">
                     <span class="p" aria-hidden="true">{ terminal.prompt() }</span>
                     <span class="field">

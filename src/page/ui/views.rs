@@ -14,6 +14,7 @@ use super::timebar::TimeBar;
 use super::{Action, Held, Page, icons};
 use crate::query::Panel;
 use crate::{format, klog, lang};
+use view::ClockState;
 use yew::prelude::*;
 
 impl App {
@@ -37,12 +38,17 @@ impl App {
         html! {
             <Manifest load={self.load.clone()} text={self.text.clone()} problems={self.problems.clone()} {answer}
                 busy={self.waiting.is_some() || self.link.is_none()} trip={self.model.trip.as_ref().map(Held::from)} armed={self.armed}
-                small={self.options.embed && !self.is_phone()}/>
+                small={self.options.embed && !self.is_phone()} standing={self.standing()}/>
         }
     }
 
+    /// The clock of a world that is there stands.
+    fn standing(&self) -> bool {
+        self.link.is_some() && matches!(self.model.clock.state, ClockState::Paused | ClockState::Holding)
+    }
+
     fn terminal_panel(&self) -> Html {
-        html! { <Term terminal={Held::from(&self.model.terminal)} focus={self.term_focus}/> }
+        html! { <Term terminal={Held::from(&self.model.terminal)} focus={self.term_focus} standing={self.standing()}/> }
     }
 
     fn dock_panel(&self, panels: Vec<Panel>, open: Panel, phone: bool) -> Html {

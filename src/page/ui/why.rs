@@ -151,14 +151,14 @@ fn remedy(page: &Page, what: &Remedy, now: u64) -> Html {
 fn control_loop(page: &Page, state: &LoopState, now: u64) -> Html {
     let lang = page.lang;
     html! { <>
-        <section class="sec"><h3>{ page.t(lang::LOOP_QUEUE) }<span class="dim num">{ lang.pick(format!("{} workers", state.workers), format!("작업자 {}", state.workers)) }</span></h3>
+        <section class="sec"><h3>{ page.t(lang::LOOP_QUEUE) }if state.workers > 0 { <span class="dim num">{ lang.pick(format!("{} workers", state.workers), format!("작업자 {}", state.workers)) }</span> }</h3>
             if state.queue.is_empty() { <p class="dim">{ page.t(lang::LOOP_EMPTY) }</p> }
             else { <ul class="keys">{ for state.queue.iter().map(|k| html! { <li><code>{ k }</code></li> }) }if state.more > 0 { <li class="dim">{ format!("+{}", state.more) }</li> }</ul> }
             if state.skip_percent > 0 { <p class="warn">{ lang.pick(format!("{} % of its loops are skipped ({} so far)", state.skip_percent, state.skipped), format!("루프의 {} %를 건너뜀 (지금까지 {}번)", state.skip_percent, state.skipped)) }</p> }
         </section>
         if !state.retrying.is_empty() {
             <section class="sec"><h3>{ page.t(lang::LOOP_RETRY) }</h3><ul class="keys">{ for state.retrying.iter().map(|r| html! {
-                <li><code>{ &r.key }</code><span class="dim num">{ format!("×{} ", r.failures) }{ format::span(lang, r.at.saturating_sub(now)) }</span></li>
+                <li><code>{ &r.key }</code><span class="dim num">if r.failures > 0 { { format!("×{} ", r.failures) } }{ format::span(lang, r.at.saturating_sub(now)) }</span></li>
             }) }</ul></section>
         }
         <section class="sec"><h3>{ page.t(lang::LOOP_RUNS) }</h3>
