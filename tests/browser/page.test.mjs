@@ -139,7 +139,7 @@ test("the inspector says why a pod is pending", () =>
     await story(page, false);
     await edit(page, PENDING);
     await page.getByRole("button", { name: "Apply" }).click();
-    const chip = page.locator('#cluster button[aria-label^="Pod big,"]');
+    const chip = page.locator('#cluster button[aria-label^="Pod big"]');
     await chip.waitFor({ timeout: 15_000 });
     await chip.click();
     const inspector = page.getByRole("complementary", { name: "Inspector" });
@@ -206,6 +206,14 @@ test("a phone shows one panel at a time, without sideways scrolling", () =>
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.equal(wide, 0, name);
     }
+    // Nothing is cut off at the right either.
+    await bar.getByRole("button", { name: "Cluster" }).click();
+    await page.locator('#cluster [aria-label="node-1"] h3 button').click();
+    await page.locator(".insp").waitFor();
+    await page.waitForTimeout(500);
+    const over = await page.evaluate(() =>
+      [...document.querySelectorAll(".mobile > *, .insp, .insp .body > *, .dockbar button")].filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => e.className || e.textContent));
+    assert.deepEqual(over, []);
   }));
 
 // As `visit`, where the map may not be the first panel.

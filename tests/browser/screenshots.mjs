@@ -22,9 +22,26 @@ for (const [width, height] of SIZES) {
       await page.waitForFunction(() => !document.querySelector(".outline"), null, { timeout: 20_000 });
       await page.waitForTimeout(2500);
       await page.screenshot({ path: join(into, `${name}-start.png`) });
-      await page.keyboard.press("Control+Enter");
-      await page.waitForTimeout(4000);
+      const phone = width < 760;
+      const show = (at) => page.locator(".dockbar button").nth(at).click();
+      if (phone) await show(0);
+      await page.locator(".actions .btn.main").click();
+      if (phone) await show(1);
+      const story = page.locator(".story");
+      await story.waitFor({ timeout: 15_000 });
+      for (let step = 0; step < 3; step++) {
+        await page.waitForTimeout(1200);
+        if (step < 2) await page.keyboard.press("Enter");
+      }
+      await page.screenshot({ path: join(into, `${name}-story.png`) });
+      await page.keyboard.press("Escape");
+      await page.waitForTimeout(6000);
       await page.screenshot({ path: join(into, `${name}-applied.png`) });
+      if (phone) await show(0);
+      if (phone) await page.waitForTimeout(300), await page.screenshot({ path: join(into, `${name}-manifest.png`) }), await show(1);
+      await page.locator('#cluster button[aria-label^="Pod web-"]').first().click();
+      await page.waitForTimeout(1200);
+      await page.screenshot({ path: join(into, `${name}-inspect.png`) });
       if (troubles.length > 0) console.error(`${name}:\n  ${troubles.join("\n  ")}`);
       console.log(name);
       await close();
