@@ -22,6 +22,7 @@ pub mod rest;
 mod rev;
 pub mod scheme;
 pub mod selector;
+pub mod sha256;
 pub mod status;
 pub mod table;
 #[rustfmt::skip]

@@ -22,7 +22,7 @@ mod proxy;
 pub mod registry;
 mod reviews;
 pub mod server;
-mod sha256;
+pub(crate) use api::sha256;
 pub mod storage;
 pub mod strategy;
 pub mod table;

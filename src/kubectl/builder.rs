@@ -90,6 +90,7 @@ pub struct Builder {
     fields: Option<String>,
     select_all: bool,
     files: Vec<String>,
+    kustomize: String,
     recursive: bool,
     names: Vec<String>,
     resources: Vec<String>,
@@ -131,6 +132,7 @@ impl Builder {
             fields: None,
             select_all: false,
             files: k.flags.list("filename"),
+            kustomize: k.flags.str("kustomize").to_string(),
             recursive: k.flags.bool("recursive"),
             names: Vec::new(),
             resources: Vec::new(),
@@ -145,7 +147,7 @@ impl Builder {
             validate: false,
             subresource: String::new(),
             chunk: CHUNK_SIZE,
-            local: false,
+            local: k.flags.bool("local"),
         }
     }
 
@@ -203,7 +205,7 @@ impl Builder {
 
     /// Whether any file was given.
     pub fn has_files(&self) -> bool {
-        !self.files.is_empty()
+        !self.files.is_empty() || !self.kustomize.is_empty()
     }
 
     /// A resource and names of it.
@@ -484,7 +486,7 @@ impl Builder {
             info.object.remove_key("metadata", "namespace");
             return Ok(());
         }
-        if info.namespace.is_empty() {
+        if info.namespace.is_empty() && !self.local {
             info.namespace = self.namespace.clone();
             if !info.namespace.is_empty() {
                 info.object.set("metadata/namespace", info.namespace.clone());
@@ -506,6 +508,15 @@ impl Builder {
         }
         if !self.tuples.is_empty() {
             return Err(Error::text("resource/name arguments cannot be provided when a path is specified"));
+        }
+        if !self.kustomize.is_empty() {
+            if !self.files.is_empty() {
+                return Err(Error::text("only one of -f or -k can be specified"));
+            }
+            if self.recursive {
+                return Err(Error::text("the -k flag can't be used with -f or -R"));
+            }
+            return self.by_kustomization(k).await;
         }
         // All paths are looked at before anything is read.
         let mut paths: Vec<String> = Vec::new();
@@ -589,6 +600,22 @@ impl Builder {
         Ok(Visit { items, single_item })
     }
 
+    async fn by_kustomization(self, k: &Kubectl<'_>) -> Result<Visit, Error> {
+        let objects = match crate::kustomize::build(k, &self.kustomize) {
+            Ok(objects) => objects,
+            Err(e) => return Ok(Visit { items: vec![Err(Error::Text(e))], single_item: false }),
+        };
+        let mapper = k.mapper();
+        let mut items = Vec::new();
+        for object in objects {
+            match self.document(k, &mapper, object, &self.kustomize).await {
+                Ok(info) => self.add_file_info(k, &mapper, info, &mut items).await,
+                Err((e, _)) => items.push(Err(e)),
+            }
+        }
+        Ok(Visit { items, single_item: false })
+    }
+
     async fn add_file_info(
         &self,
         k: &Kubectl<'_>,
@@ -602,7 +629,7 @@ impl Builder {
         } else {
             items.push(self.settle_namespace(&mut info).map(|()| info));
         }
-        if !self.latest {
+        if !self.latest || self.local {
             return;
         }
         for item in items.iter_mut().skip(from) {

@@ -19,6 +19,8 @@ pub enum Error {
     },
     /// Several.
     Aggregate(Vec<Error>),
+    /// One or more, each a line without `error: ` (an aggregate that stays one).
+    Listed(Vec<Error>),
     /// An exit code of its own, with a message or none.
     Exit(i32, String),
 }
@@ -63,7 +65,7 @@ impl Error {
             Error::Text(t) => t.clone(),
             Error::Connection { text, .. } => text.clone(),
             Error::Exit(_, t) => t.clone(),
-            Error::Aggregate(list) => {
+            Error::Aggregate(list) | Error::Listed(list) => {
                 let mut seen: Vec<String> = Vec::new();
                 for e in list {
                     let m = e.message();
@@ -131,7 +133,7 @@ impl Error {
     pub fn checked(&self) -> (String, i32) {
         match self {
             Error::Aggregate(list) if list.len() == 1 => list.first().map_or((String::new(), 1), Error::checked),
-            Error::Aggregate(list) => {
+            Error::Aggregate(list) | Error::Listed(list) => {
                 let lines: String = list.iter().map(|e| format!("{}\n", e.in_list())).collect();
                 (lines, 1)
             }

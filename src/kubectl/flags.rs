@@ -20,6 +20,8 @@ pub enum Type {
     Int,
     /// Go's duration text.
     Duration,
+    /// `key=value` pairs, comma-separated, occurrences added up.
+    Pairs,
 }
 
 /// One flag of a command.
@@ -35,31 +37,14 @@ pub struct Flag {
     pub default: &'static str,
     /// Its value when given without `=value` (pflag's NoOptDefVal).
     pub bare: Option<&'static str>,
-    /// What help says about it.
+    /// Help shows its default in quotes.
+    pub quoted: bool,
+    /// Help does not show it.
+    pub hidden: bool,
+    /// What its use is told; empty for flags in good standing.
+    pub deprecated: &'static str,
+    /// What help says about it, escaped.
     pub usage: &'static str,
-}
-
-/// A flag; its kind gives the value that a bare one has.
-pub const fn flag(name: &'static str, kind: Type, default: &'static str, usage: &'static str) -> Flag {
-    let bare = match kind {
-        Type::Bool => Some("true"),
-        _ => None,
-    };
-    Flag { name, short: None, kind, default, bare, usage }
-}
-
-impl Flag {
-    /// The same with a one-letter name.
-    pub const fn short(mut self, c: char) -> Flag {
-        self.short = Some(c);
-        self
-    }
-
-    /// The same with a value for the flag given bare.
-    pub const fn bare(mut self, value: &'static str) -> Flag {
-        self.bare = Some(value);
-        self
-    }
 }
 
 /// Parsed flags and what was left.
@@ -73,6 +58,8 @@ pub struct Parsed {
     pub dash: Option<usize>,
     /// `-h` or `--help` was given.
     pub help: bool,
+    /// What is told about deprecated flags.
+    pub notices: Vec<String>,
 }
 
 impl Parsed {
@@ -109,8 +96,11 @@ impl Parsed {
         match self.values.get(name) {
             Some(v) => v.clone(),
             None => match self.defaults.get(name) {
-                Some(d) if !d.is_empty() => d.split(',').map(String::from).collect(),
-                _ => Vec::new(),
+                Some(d) => {
+                    let inner = d.trim_start_matches('[').trim_end_matches(']');
+                    inner.split(',').filter(|e| !e.is_empty()).map(String::from).collect()
+                }
+                None => Vec::new(),
             },
         }
     }
@@ -168,6 +158,10 @@ fn check(kind: Type, text: &str) -> Result<(), String> {
         Type::Int32 => parse_int(text, 32).map(|_| ()),
         Type::Int => parse_int(text, 64).map(|_| ()),
         Type::Duration => parse_duration(text).map(|_| ()),
+        Type::Pairs => match split_csv(text).iter().find(|p| !p.contains('=')) {
+            Some(p) => Err(format!("{p} must be formatted as key=value")),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
 }
@@ -176,7 +170,8 @@ fn check(kind: Type, text: &str) -> Result<(), String> {
 pub fn parse(sets: &[&[Flag]], argv: &[String]) -> Result<Parsed, String> {
     let mut parsed = Parsed::default();
     for f in sets.iter().flat_map(|s| s.iter()) {
-        parsed.defaults.insert(f.name, f.default);
+        // The command's own flags come first.
+        parsed.defaults.entry(f.name).or_insert(f.default);
     }
     let by_name = |name: &str| sets.iter().flat_map(|s| s.iter()).find(|f| f.name == name);
     let by_short = |c: char| sets.iter().flat_map(|s| s.iter()).find(|f| f.short == Some(c));
@@ -261,10 +256,13 @@ fn set(parsed: &mut Parsed, f: &Flag, value: String) -> Result<(), String> {
         };
         return Err(format!("invalid argument {} for {} flag: {why}", quote(&value), quote(&name)));
     }
+    if !f.deprecated.is_empty() && !parsed.values.contains_key(f.name) {
+        parsed.notices.push(format!("Flag --{} has been deprecated, {}\n", f.name, f.deprecated));
+    }
     let slot = parsed.values.entry(f.name).or_default();
     match f.kind {
         Type::StringArray => slot.push(value),
-        Type::StringSlice => {
+        Type::StringSlice | Type::Pairs => {
             if !value.is_empty() {
                 slot.extend(split_csv(&value));
             }
@@ -299,15 +297,23 @@ fn split_csv(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    const fn flag(name: &'static str, kind: Type, default: &'static str) -> Flag {
+        let bare = if matches!(kind, Type::Bool) { Some("true") } else { None };
+        Flag { name, short: None, kind, default, bare, quoted: false, hidden: false, deprecated: "", usage: "" }
+    }
+    const fn short(mut f: Flag, c: char) -> Flag {
+        f.short = Some(c);
+        f
+    }
     const FLAGS: &[Flag] = &[
-        flag("watch", Type::Bool, "false", "").short('w'),
-        flag("selector", Type::String, "", "").short('l'),
-        flag("replicas", Type::Int32, "0", ""),
-        flag("timeout", Type::Duration, "0s", ""),
-        flag("filename", Type::StringSlice, "", "").short('f'),
-        flag("stdin", Type::Bool, "false", "").short('i'),
-        flag("tty", Type::Bool, "false", "").short('t'),
-        flag("cascade", Type::String, "background", "").bare("background"),
+        short(flag("watch", Type::Bool, "false"), 'w'),
+        short(flag("selector", Type::String, ""), 'l'),
+        flag("replicas", Type::Int32, "0"),
+        flag("timeout", Type::Duration, "0s"),
+        short(flag("filename", Type::StringSlice, ""), 'f'),
+        short(flag("stdin", Type::Bool, "false"), 'i'),
+        short(flag("tty", Type::Bool, "false"), 't'),
+        Flag { bare: Some("background"), ..flag("cascade", Type::String, "background") },
     ];
 
     fn go(args: &[&str]) -> Result<Parsed, String> {

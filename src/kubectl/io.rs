@@ -1,5 +1,8 @@
 //! What an invocation needs of the machine it runs on.
 
+use std::future::Future;
+use std::pin::Pin;
+
 /// Why a file could not be used, in the words of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
@@ -38,6 +41,15 @@ pub trait Io {
     fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError>;
     /// The names in a directory, sorted, and whether each is a directory. `NotDirectory` for files.
     fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError>;
+    /// A path from the root, for messages that show it so.
+    fn absolute(&self, path: &str) -> String {
+        path.to_string()
+    }
+    /// Lets the caller's editor change a file; the error is why it did not.
+    fn edit<'a>(&'a self, path: &'a str) -> Pin<Box<dyn Future<Output = Result<(), String>> + 'a>> {
+        let _ = path;
+        Box::pin(std::future::ready(Err("unable to launch the editor \"vi\"".into())))
+    }
     /// An environment variable.
     fn env(&self, name: &str) -> Option<String> {
         let _ = name;

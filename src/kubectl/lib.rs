@@ -5,11 +5,15 @@
 
 pub mod builder;
 pub mod cmd;
+pub mod commands;
+pub mod complete;
 pub mod describe;
 pub mod error;
 pub mod flags;
 pub mod io;
 pub mod jsonpath;
+pub mod kubeconfig;
+pub mod kustomize;
 pub mod manifest;
 pub mod mapping;
 pub mod merge;
@@ -23,6 +27,8 @@ pub mod value;
 
 #[cfg(test)]
 mod play_tests;
+#[cfg(test)]
+mod recorded_tests;
 
 pub use io::{FileError, Io};
 pub use session::Config;

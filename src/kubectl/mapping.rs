@@ -49,6 +49,11 @@ impl Mapping {
     pub fn gvr(&self) -> String {
         format!("{}/{}, Resource={}", self.group, self.version, self.plural)
     }
+
+    /// `apps/v1, Kind=Deployment`, the group empty in the core group
+    pub fn gvk(&self) -> String {
+        format!("{}/{}, Kind={}", self.group, self.version, self.kind)
+    }
 }
 
 /// `name.group`, or `name` in the core group.

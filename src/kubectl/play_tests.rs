@@ -9,10 +9,13 @@ use std::rc::Rc;
 
 const SERVER: Ip = Ip::new(172, 18, 0, 1);
 
-/// Streams and files in memory; both output streams in one, as a terminal shows them.
+/// Streams and files in memory.
 #[derive(Default)]
-struct Memory {
+pub struct Memory {
     out: RefCell<Vec<u8>>,
+    err: RefCell<Vec<u8>>,
+    /// Both output streams in one, as a terminal shows them.
+    joined: bool,
     stdin: Vec<u8>,
     files: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
 }
@@ -22,25 +25,47 @@ impl Io for Memory {
         self.out.borrow_mut().extend_from_slice(bytes);
     }
     fn stderr(&self, bytes: &[u8]) {
-        self.out.borrow_mut().extend_from_slice(bytes);
+        let to = if self.joined { &self.out } else { &self.err };
+        to.borrow_mut().extend_from_slice(bytes);
+    }
+    fn absolute(&self, path: &str) -> String {
+        match path {
+            "." => "/home/reader".into(),
+            p if p.starts_with('/') => p.into(),
+            p => format!("/home/reader/{p}"),
+        }
+    }
+    fn env(&self, name: &str) -> Option<String> {
+        (name == "HOME").then(|| "/home/reader".into())
     }
     fn stdin(&self) -> Vec<u8> {
         self.stdin.clone()
     }
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
-        self.files.borrow().get(path).cloned().ok_or(FileError::NotFound)
+        self.files.borrow().get(path.trim_start_matches("/home/reader/")).cloned().ok_or(FileError::NotFound)
     }
     fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
-        self.files.borrow_mut().insert(path.into(), bytes.into());
+        self.files.borrow_mut().insert(path.trim_start_matches("/home/reader/").into(), bytes.into());
         Ok(())
     }
     fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError> {
-        if self.files.borrow().contains_key(path) { Err(FileError::NotDirectory) } else { Err(FileError::NotFound) }
+        let files = self.files.borrow();
+        let path = path.trim_start_matches("/home/reader").trim_start_matches('/');
+        if path.is_empty() || path == "." {
+            return Ok(files.keys().map(|n| (n.clone(), false)).collect());
+        }
+        if files.contains_key(path) {
+            return Err(FileError::NotDirectory);
+        }
+        let dir = format!("{}/", path.trim_end_matches('/'));
+        let names: Vec<(String, bool)> =
+            files.keys().filter_map(|f| f.strip_prefix(&dir)).map(|n| (n.to_string(), false)).collect();
+        if names.is_empty() { Err(FileError::NotFound) } else { Ok(names) }
     }
 }
 
 /// Words of a shell line with quotes.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -63,8 +88,11 @@ fn words(line: &str) -> Vec<String> {
     out
 }
 
-/// Plays commands and gives their answers in a transcript's form.
-fn play(commands: Vec<(String, String)>) -> Vec<String> {
+/// What a command gave: standard output, standard error, exit code.
+pub type Answer = (String, String, i32);
+
+/// Runs command lines, each with its input, one after the other on a fresh cluster that has these files.
+pub fn play(commands: Vec<(String, String)>, files: &[(&str, &str)], joined: bool) -> Vec<Answer> {
     let sim = Sim::new(sim::Options { epoch_unix_nanos: 1_795_975_200_000_000_000, ..Default::default() });
     let host = sim.add_host("cp-1", SERVER);
     sim.start(host, "etcd", |ctx| async move {
@@ -76,21 +104,19 @@ fn play(commands: Vec<(String, String)>) -> Vec<String> {
         let etcd = vec![Addr { ip: SERVER, port: 2379 }];
         apiserver::Server::new(&ctx, apiserver::Config::new(SERVER, etcd)).run()
     });
-    let answers: Rc<RefCell<Vec<String>>> = Rc::default();
+    let answers: Rc<RefCell<Vec<Answer>>> = Rc::default();
     let (made, count) = (answers.clone(), commands.len());
+    let files: Rc<RefCell<BTreeMap<String, Vec<u8>>>> =
+        Rc::new(RefCell::new(files.iter().map(|(n, t)| (n.to_string(), t.as_bytes().to_vec())).collect()));
     sim.start(host, "shell", move |ctx| async move {
         ctx.sleep(sim::Duration::from_secs(30)).await;
         let config = Config::admin(Addr { ip: SERVER, port: 6443 });
-        let files = Rc::default();
         for (line, stdin) in commands {
-            let io = Memory { stdin: stdin.into_bytes(), files: Rc::clone(&files), ..Memory::default() };
-            let argv: Vec<String> = words(&line).into_iter().skip(1).collect();
+            let io = Memory { stdin: stdin.into_bytes(), files: Rc::clone(&files), joined, ..Memory::default() };
+            let argv: Vec<String> = words(&line);
             let code = crate::run(&ctx, &config, &argv, &io).await;
-            let mut text = String::from_utf8_lossy(&io.out.take()).into_owned();
-            if code != 0 {
-                text.push_str(&format!("[exit {code}]\n"));
-            }
-            made.borrow_mut().push(text);
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            made.borrow_mut().push((text(io.out.take()), text(io.err.take()), code));
         }
     });
     let limit = sim.now() + sim::Duration::from_secs(4 * 3600);
@@ -138,8 +164,12 @@ fn play_transcript() {
     let Some(path) = option_env!("PLAY") else { return };
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let steps = transcript(&text);
-    let answers = play(steps.iter().map(|s| (s.0.clone(), s.1.clone())).collect());
-    for ((command, _, want), got) in steps.iter().zip(answers) {
+    let line = |s: &(String, String, String)| (s.0.trim_start_matches("kubectl ").to_string(), s.1.clone());
+    let answers = play(steps.iter().map(line).collect(), &[], true);
+    for ((command, _, want), (mut got, _, code)) in steps.iter().zip(answers) {
+        if code != 0 {
+            got.push_str(&format!("[exit {code}]\n"));
+        }
         let got = got.trim_end();
         if got == want {
             println!("ok   {command}");

@@ -1,5 +1,7 @@
 //! Small encodings that several verbs share.
 
+use crate::value::Value;
+
 /// Standard base64 with padding.
 pub fn base64_encode(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -35,6 +37,23 @@ pub fn base64_decode(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(out)
+}
+
+/// A built-in object as its Go type writes it: fields that are never left out appear.
+pub fn typed(object: &Value) -> Value {
+    let Some(kind) = api::scheme::by_api_version(object.str("apiVersion"), object.str("kind")) else {
+        return object.clone();
+    };
+    let mut made = kind.new_object();
+    match api::json::from_value(&object.to_api(), &mut *made, false) {
+        Ok(_) => {
+            let mut out = Value::from(&api::json::to_value(&*made, None));
+            out.set("apiVersion", object.str("apiVersion"));
+            out.set("kind", object.str("kind"));
+            out
+        }
+        Err(_) => object.clone(),
+    }
 }
 
 #[cfg(test)]

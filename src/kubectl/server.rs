@@ -144,6 +144,16 @@ pub fn value_of(o: &AnyRev) -> Value {
     Value::from(&api::json::to_value(&*o.body, (o.revision > 0).then_some(o.revision)))
 }
 
+/// A typed list as the API server makes it.
+pub fn value_list(api_version: &str, kind: &str, items: Vec<Value>) -> Value {
+    object([
+        ("apiVersion", api_version.into()),
+        ("items", Value::Array(items)),
+        ("kind", kind.into()),
+        ("metadata", object([("resourceVersion", "".into())])),
+    ])
+}
+
 /// A Status as a dynamic value.
 pub fn status_value(s: &api::Status) -> Value {
     Value::from(&api::json::to_value(&**s, None))
@@ -470,6 +480,13 @@ impl<'a> Kubectl<'a> {
     pub async fn exec(&self, ns: &str, pod: &str, options: ExecOptions) -> Result<Stream, Error> {
         let pods = self.known("", "pods")?;
         let target = Self::target(&pods, ns, pod, "exec");
+        self.stream(self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object)).await
+    }
+
+    /// Attaches to a running container.
+    pub async fn attach(&self, ns: &str, pod: &str, options: ExecOptions) -> Result<Stream, Error> {
+        let pods = self.known("", "pods")?;
+        let target = Self::target(&pods, ns, pod, "attach");
         self.stream(self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object)).await
     }
 

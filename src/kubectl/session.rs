@@ -23,6 +23,10 @@ pub struct Config {
     pub cluster: String,
     /// The user's name in the kubeconfig.
     pub user: String,
+    /// The context's name.
+    pub context: String,
+    /// The context's namespace; empty for `default`.
+    pub namespace: String,
 }
 
 impl Config {
@@ -36,12 +40,9 @@ impl Config {
             },
             cluster: "kubernetes".into(),
             user: "kubernetes-admin".into(),
+            context: "kubernetes-admin@kubernetes".into(),
+            namespace: String::new(),
         }
-    }
-
-    /// The current context's name.
-    pub fn context(&self) -> String {
-        format!("{}@{}", self.user, self.cluster)
     }
 
     /// `172.18.0.1:6443`
@@ -106,7 +107,8 @@ impl<'a> Kubectl<'a> {
     /// The namespace of the command.
     pub fn namespace(&self) -> String {
         match self.flags.str("namespace") {
-            "" => "default".into(),
+            "" if self.config.namespace.is_empty() => "default".into(),
+            "" => self.config.namespace.clone(),
             n => n.to_string(),
         }
     }
@@ -131,11 +133,12 @@ impl<'a> Kubectl<'a> {
         Error::Text(format!("{message}\nSee '{} -h' for help and examples", self.path))
     }
 
-    /// The credential to show: `--token` takes the place of the certificate.
+    /// The credential to show: a certificate is seen before a token.
     pub(crate) fn credential(&self) -> Credential {
-        match self.flags.str("token") {
-            "" => self.config.credential.clone(),
-            t => Credential::Token(t.into()),
+        match (&self.config.credential, self.flags.str("token")) {
+            (c @ Credential::Certificate { .. }, _) => c.clone(),
+            (c, "") => c.clone(),
+            (_, t) => Credential::Token(t.into()),
         }
     }
 

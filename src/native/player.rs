@@ -329,7 +329,11 @@ impl Player {
             _ => {
                 let process = Process {
                     args,
-                    env: BTreeMap::new(),
+                    // Changes of the kubeconfig stay with the transcript.
+                    env: BTreeMap::from([(
+                        "KUBECONFIG".to_string(),
+                        self.directory.join("kubeconfig").to_string_lossy().into_owned(),
+                    )]),
                     cwd,
                     files: Rc::new(DiskFiles),
                     stdin: Rc::new(RemoteInput(remote.clone())),

@@ -2,6 +2,7 @@
 
 use kubectl::{Config, FileError, Io};
 use shell::process::{self, LocalFuture, Process, Program};
+use shell::{Dialect, Shell, Signals};
 use sim::Ctx;
 use sim::sync::{Notify, mpsc};
 use std::cell::Cell;
@@ -13,6 +14,7 @@ enum Chunk {
 }
 
 struct Terminal {
+    ctx: Ctx,
     process: Process,
     stdin: Vec<u8>,
     sender: mpsc::UnboundedSender<Chunk>,
@@ -45,7 +47,20 @@ impl Io for Terminal {
         self.process.files.read(&path).map(|b| b.to_vec()).map_err(file_error)
     }
     fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
-        self.process.files.write(&self.process.path(path), bytes).map_err(file_error)
+        let path = self.process.path(path);
+        match self.process.files.write(&path, bytes) {
+            // kubectl makes the directories of its own files.
+            Err(process::FileError::NotFound) => {
+                let files = &self.process.files;
+                let mut at = 1;
+                while let Some(end) = path.get(at..).and_then(|rest| rest.find('/')).map(|i| at + i) {
+                    let _ = path.get(..end).map(|dir| files.make_directory(dir));
+                    at = end + 1;
+                }
+                files.write(&path, bytes).map_err(file_error)
+            }
+            other => other.map_err(file_error),
+        }
     }
     fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError> {
         let path = self.process.path(path);
@@ -56,8 +71,31 @@ impl Io for Terminal {
         };
         Ok(names.into_iter().map(|n| (n.clone(), directory(&n))).collect())
     }
+    fn absolute(&self, path: &str) -> String {
+        self.process.path(path)
+    }
     fn env(&self, name: &str) -> Option<String> {
         self.process.env.get(name).cloned()
+    }
+    /// Runs what `KUBE_EDITOR` or `EDITOR` says, through a shell, as kubectl does.
+    fn edit<'a>(&'a self, path: &'a str) -> LocalFuture<'a, Result<(), String>> {
+        let env = &self.process.env;
+        let editor = ["KUBE_EDITOR", "EDITOR"].iter().find_map(|n| env.get(*n)).filter(|e| !e.is_empty()).cloned();
+        Box::pin(async move {
+            let Some(editor) = editor else { return Err("unable to launch the editor \"vi\"".to_string()) };
+            let tools = Rc::new(shell::tools::Standard(Dialect::Bash));
+            let mut shell = Shell::new(&self.ctx, tools, Dialect::Bash, &self.process, Signals::default());
+            let io = shell::Io {
+                stdin: self.process.stdin.clone(),
+                stdout: self.process.stdout.clone(),
+                stderr: self.process.stderr.clone(),
+            };
+            shell.run(&format!("{editor} {path}"), &io).await;
+            match shell.status() {
+                0 => Ok(()),
+                code => Err(format!("there was a problem with the editor {editor:?}: exit status {code}")),
+            }
+        })
     }
     fn is_tty(&self) -> bool {
         self.process.stdout.is_terminal()
@@ -99,7 +137,7 @@ pub fn kubectl(config: Config) -> Program {
                     }
                 }
             });
-            let terminal = Terminal { process, stdin, sender };
+            let terminal = Terminal { ctx: ctx.clone(), process, stdin, sender };
             let code = {
                 let run = std::pin::pin!(kubectl::run(&ctx, &config, &argv, &terminal));
                 let broke = std::pin::pin!(noticed.notified());

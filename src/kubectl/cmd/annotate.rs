@@ -1,10 +1,7 @@
 //! `kubectl annotate`.
 
-use super::label::{FLAGS, split};
-use super::{
-    ALL, ALL_NAMESPACES, Command, DRY_RUN, DryRun, FIELD_MANAGER, FIELD_SELECTOR, FILES, LOCAL, PRINT, RECORD,
-    SELECTOR, manager,
-};
+use super::label::split;
+use super::{DryRun, manager};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::print::object::for_write;
@@ -13,19 +10,8 @@ use crate::session::Kubectl;
 use crate::value::{Object, Value, object};
 use ::api::rest::PatchType;
 
-/// The verb.
-pub static ANNOTATE: Command = Command {
-    name: "annotate",
-    aliases: &[],
-    short: "Update the annotations on a resource",
-    usage: "[--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N [--resource-version=version]",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, FIELD_SELECTOR, ALL, ALL_NAMESPACES, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(annotate(k))),
-    children: &[],
-};
-
-async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let list = f.bool("list");
     if list && !f.str("output").is_empty() {
@@ -107,7 +93,7 @@ async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
             for r in remove.iter().filter(|r| !old.key(r).is_null()) {
                 change.insert(r.clone(), Value::Null);
             }
-            if dry_run == DryRun::Client {
+            if dry_run == DryRun::Client || f.bool("local") {
                 let mut o = info.object.clone();
                 for (key, v) in change {
                     match v {

@@ -1,76 +1,13 @@
 //! `kubectl api-resources`, `api-versions`, and a first `explain`.
 
-use super::Command;
 use crate::error::{Error, NO_PREFIX};
-use crate::flags::{Flag, Type, flag};
 use crate::mapping::qualified;
 use crate::print::human::quote;
 use crate::print::tabwriter::{TABLE, TabWriter};
 use crate::session::Kubectl;
 
-const FLAGS: &[Flag] = &[
-    flag("api-group", Type::String, "", "Limit to resources in the specified API group."),
-    flag("cached", Type::Bool, "false", "Use the cached list of resources if available."),
-    flag("categories", Type::StringSlice, "", "Limit to resources that belong to the specified categories."),
-    flag(
-        "namespaced",
-        Type::Bool,
-        "true",
-        "If false, non-namespaced resources will be returned, otherwise returning namespaced resources by default.",
-    ),
-    flag(
-        "no-headers",
-        Type::Bool,
-        "false",
-        "When using the default or custom-column output format, don't print headers (default print headers).",
-    ),
-    flag("output", Type::String, "", "Output format.").short('o'),
-    flag("sort-by", Type::String, "", "If non-empty, sort list of resources using specified field."),
-    flag("verbs", Type::StringSlice, "", "Limit to resources that support the specified verbs."),
-];
-
-/// `api-resources`
-pub static API_RESOURCES: Command = Command {
-    name: "api-resources",
-    aliases: &[],
-    short: "Print the supported API resources on the server",
-    usage: "",
-    flags: &[FLAGS],
-    required: &[],
-    run: Some(|k| Box::pin(resources(k))),
-    children: &[],
-};
-
-/// `api-versions`
-pub static API_VERSIONS: Command = Command {
-    name: "api-versions",
-    aliases: &[],
-    short: "Print the supported API versions on the server, in the form of \"group/version\"",
-    usage: "",
-    flags: &[],
-    required: &[],
-    run: Some(|k| Box::pin(versions(k))),
-    children: &[],
-};
-
-const EXPLAIN_FLAGS: &[Flag] = &[
-    flag("api-version", Type::String, "", "Use given api-version (group/version) of the resource."),
-    flag("recursive", Type::Bool, "false", "When true, print the name of all the fields recursively."),
-];
-
-/// `explain`
-pub static EXPLAIN: Command = Command {
-    name: "explain",
-    aliases: &[],
-    short: "Get documentation for a resource",
-    usage: "TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group]",
-    flags: &[EXPLAIN_FLAGS],
-    required: &[],
-    run: Some(|k| Box::pin(explain(k))),
-    children: &[],
-};
-
-async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if !k.args().is_empty() {
         return Err(k.usage_error(&format!("unexpected arguments: [{}]", k.args().join(" "))));
@@ -136,7 +73,8 @@ async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn versions(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn versions(k: &Kubectl<'_>) -> Result<(), Error> {
     if !k.args().is_empty() {
         return Err(k.usage_error(&format!("unexpected arguments: [{}]", k.args().join(" "))));
     }
@@ -150,7 +88,8 @@ async fn versions(k: &Kubectl<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
     use ::api::object::Type as FieldType;
     let Some(path) = k.args().first() else {
         return Err(Error::text(
@@ -160,12 +99,20 @@ async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
     if k.args().len() > 1 {
         return Err(Error::text("We accept only this format: explain RESOURCE\n"));
     }
+    let output = k.flags.str("output");
+    if !matches!(output, "" | "plaintext" | "plaintext-openapiv2") {
+        return Err(Error::text(format!("unrecognized format: {output}")));
+    }
     let mut parts = path.split('.');
     let typed = parts.next().unwrap_or("");
     let m = k
         .mapper()
         .find_argument(typed)
         .ok_or_else(|| Error::text(format!("{NO_PREFIX}the server doesn't have a resource type {}", quote(typed))))?;
+    let version = k.flags.str("api-version");
+    if !version.is_empty() && version != m.api_version() {
+        return Err(Error::text(format!("couldn't find resource for \"{version}, Resource={}\"", m.plural)));
+    }
     let mut out = String::new();
     if !m.group.is_empty() {
         out.push_str(&format!("GROUP:      {}\n", m.group));
@@ -177,7 +124,8 @@ async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
         let field = desc.and_then(|d| d.field(part));
         let Some(field) = field else {
             k.out(&out);
-            return Err(Error::text(format!("field {} does not exist", quote(part))));
+            let asked = path.rsplit('.').next().unwrap_or(part);
+            return Err(Error::text(format!("field {} does not exist", quote(asked))));
         };
         desc = match &field.ty {
             FieldType::List(_) => field.ty.element_desc(),
@@ -198,16 +146,40 @@ async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     if let Some(d) = desc {
         out.push_str("FIELDS:\n");
-        let mut fields: Vec<_> = d.fields.iter().collect();
-        fields.sort_by_key(|f| f.name);
-        for f in fields {
-            let required = if f.is(::api::object::REQUIRED) { " -required-" } else { "" };
-            out.push_str(&format!("  {}\t<{}>{required}\n", f.name, name_of(f)));
-        }
+        let depth = if k.flags.bool("recursive") { EXPLAIN_DEPTH } else { 0 };
+        list_fields(d, 1, depth, &mut Vec::new(), &mut out);
         out.push('\n');
     }
     k.out(&out);
     Ok(())
+}
+
+/// Levels that `--recursive` follows.
+const EXPLAIN_DEPTH: usize = 16;
+
+/// The fields of a type, and with depth left those of their types.
+fn list_fields(
+    d: &'static ::api::object::TypeDesc,
+    indent: usize,
+    depth: usize,
+    within: &mut Vec<&'static str>,
+    out: &mut String,
+) {
+    let mut fields: Vec<_> = d.fields.iter().collect();
+    fields.sort_by_key(|f| f.name);
+    within.push(d.go);
+    for f in fields {
+        let required = if f.is(::api::object::REQUIRED) { " -required-" } else { "" };
+        out.push_str(&format!("{}{}\t<{}>{required}\n", "  ".repeat(indent), f.name, type_name(&f.ty)));
+        let inner = match &f.ty {
+            ::api::object::Type::List(_) | ::api::object::Type::Map(_) => f.ty.element_desc(),
+            ty => ty.desc(),
+        };
+        if let Some(inner) = inner.filter(|i| depth > 0 && !within.contains(&i.go)) {
+            list_fields(inner, indent + 1, depth - 1, within, out);
+        }
+    }
+    within.pop();
 }
 
 /// A type as OpenAPI names it.

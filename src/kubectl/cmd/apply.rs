@@ -1,11 +1,8 @@
 //! `kubectl apply`: client-side three-way merge, and server-side apply.
 
-use super::{
-    ALL, Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, RECORD, SELECTOR, VALIDATE, manager, validation,
-};
+use super::{DryRun, manager, validation};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::merge;
 use crate::print::human::quote;
 use crate::print::object::{Printer, for_write, omit_managed_fields};
@@ -15,62 +12,8 @@ use crate::value::Value;
 use ::api::rest::PatchType;
 use std::time::Duration;
 
-const FLAGS: &[Flag] = &[
-    flag(
-        "applyset",
-        Type::String,
-        "",
-        "[alpha] The name of the ApplySet that tracks which resources are being managed.",
-    ),
-    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".")
-        .bare("background"),
-    flag("force", Type::Bool, "false", "If true, immediately remove resources from API and bypass graceful deletion."),
-    flag(
-        "force-conflicts",
-        Type::Bool,
-        "false",
-        "If true, server-side apply will force the changes against conflicts.",
-    ),
-    flag("grace-period", Type::Int, "-1", "Period of time in seconds given to the resource to terminate gracefully."),
-    flag("openapi-patch", Type::Bool, "true", "If true, use openapi to calculate diff when the openapi presents."),
-    flag(
-        "overwrite",
-        Type::Bool,
-        "true",
-        "Automatically resolve conflicts between the modified and live configuration.",
-    ),
-    flag("prune", Type::Bool, "false", "Automatically delete resource objects that do not appear in the configs."),
-    flag(
-        "prune-allowlist",
-        Type::StringArray,
-        "",
-        "Overwrite the default allowlist with <group/version/kind> for --prune",
-    ),
-    flag("server-side", Type::Bool, "false", "If true, apply runs in the server instead of the client."),
-    flag(
-        "subresource",
-        Type::String,
-        "",
-        "If specified, apply will operate on the subresource of the requested object.",
-    ),
-    flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
-    flag("wait", Type::Bool, "false", "If true, wait for resources to be gone before returning."),
-];
-
-static VIEW_FLAGS: &[Flag] =
-    &[flag("output", Type::String, "yaml", "Output format. Must be one of (yaml, json)").short('o')];
-static VIEW: Command = Command {
-    name: "view-last-applied",
-    aliases: &[],
-    short: "View the latest last-applied-configuration annotations of a resource/object",
-    usage: "(TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
-    flags: &[VIEW_FLAGS, FILES, SELECTOR, ALL],
-    required: &[],
-    run: Some(|k| Box::pin(view_last_applied(k))),
-    children: &[],
-};
-
-async fn view_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn view_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
     let b = Builder::new(k).labels(k.flags.str("selector")).arguments(k, true, k.args());
     let (infos, failed) = b.run(k).await?.infos();
     failed?;
@@ -93,18 +36,6 @@ async fn view_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The verb.
-pub static APPLY: Command = Command {
-    name: "apply",
-    aliases: &[],
-    short: "Apply a configuration to a resource by file name or stdin",
-    usage: "(-f FILENAME | -k DIRECTORY)",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, ALL, DRY_RUN, VALIDATE, FIELD_MANAGER, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(apply(k))),
-    children: &[&VIEW],
-};
-
 /// The annotation that holds what was applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Tries of a patch that meets conflicts.
@@ -117,7 +48,8 @@ struct Apply<'a, 'b> {
     force: bool,
 }
 
-async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if !k.args().is_empty() {
         return Err(k.usage_error(&format!("Unexpected args: [{}]", k.args().join(" "))));
@@ -148,6 +80,11 @@ async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     if !f.str("subresource").is_empty() && !server_side {
         return Err(Error::text("--subresource can only be specified for --server-side"));
+    }
+    if f.bool("prune") && !f.bool("all") && f.str("selector").is_empty() {
+        return Err(Error::text(
+            "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector",
+        ));
     }
     if f.bool("prune") {
         return Err(Error::text("--prune is not supported here; delete what is no longer wanted by name or label"));
@@ -540,4 +477,16 @@ fn apply_locally(live: &mut Value, modified: &Value) {
         }
         (slot, v) => *slot = v.clone(),
     }
+}
+
+/// Sets the annotation of a live object to what was applied.
+pub async fn set_annotation(k: &Kubectl<'_>, info: &Info, applied: &Value) -> Result<Value, Error> {
+    let mut bare = applied.clone();
+    bare.remove_key("metadata/annotations", LAST_APPLIED);
+    let text = format!("{}\n", bare.to_json());
+    let mut patch = Value::object();
+    patch.set_key("metadata/annotations", LAST_APPLIED, text);
+    let w = Write { manager: manager(k, "kubectl-client-side-apply"), ..Write::default() };
+    let body = patch.to_json();
+    k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, body.as_bytes(), &w).await
 }

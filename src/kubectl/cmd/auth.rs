@@ -1,54 +1,12 @@
 //! `kubectl auth`: can-i and whoami.
 
-use super::{ALL_NAMESPACES, Command, PRINT};
 use crate::describe::rbac::{compact, resource_group};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::object::{WRITE_FORMATS, by_format};
 use crate::print::tabwriter::{TABLE, TabWriter};
 use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
-
-/// The group.
-pub static AUTH: Command = Command {
-    name: "auth",
-    aliases: &[],
-    short: "Inspect authorization",
-    usage: "",
-    flags: &[],
-    required: &[],
-    run: None,
-    children: &[&CAN_I, &WHO_AM_I],
-};
-
-const CAN_I_FLAGS: &[Flag] = &[
-    flag("list", Type::Bool, "false", "If true, prints all allowed actions."),
-    flag("no-headers", Type::Bool, "false", "If true, prints allowed actions without headers"),
-    flag("quiet", Type::Bool, "false", "If true, suppress output and just return the exit code.").short('q'),
-    flag("subresource", Type::String, "", "SubResource such as pod/log or deployment/scale"),
-];
-
-static CAN_I: Command = Command {
-    name: "can-i",
-    aliases: &[],
-    short: "Check whether an action is allowed",
-    usage: "VERB [TYPE | TYPE/NAME | NONRESOURCEURL]",
-    flags: &[CAN_I_FLAGS, ALL_NAMESPACES],
-    required: &[],
-    run: Some(|k| Box::pin(can_i(k))),
-    children: &[],
-};
-static WHO_AM_I: Command = Command {
-    name: "whoami",
-    aliases: &[],
-    short: "Experimental: Check self subject attributes",
-    usage: "",
-    flags: &[PRINT],
-    required: &[],
-    run: Some(|k| Box::pin(who_am_i(k))),
-    children: &[],
-};
 
 const VERBS: [&str; 14] = [
     "get",
@@ -76,7 +34,8 @@ async fn review(k: &Kubectl<'_>, plural: &str, kind: &str, spec: Value) -> Resul
     k.create(&m, "", &o, &Write::default()).await
 }
 
-async fn can_i(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn can_i(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let all = f.bool("all-namespaces");
     let namespace = if all { String::new() } else { k.namespace() };
@@ -187,7 +146,8 @@ fn list(k: &Kubectl<'_>, status: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-async fn who_am_i(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn who_am_i(k: &Kubectl<'_>) -> Result<(), Error> {
     let m = k.known("authentication.k8s.io", "selfsubjectreviews")?;
     let o = object([("apiVersion", "authentication.k8s.io/v1".into()), ("kind", "SelfSubjectReview".into())]);
     let r = k.create(&m, "", &o, &Write::default()).await.map_err(|e| match e.reason() {

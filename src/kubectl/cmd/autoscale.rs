@@ -1,44 +1,12 @@
 //! `kubectl autoscale`.
 
-use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, RECORD, SAVE_CONFIG, manager};
+use super::{DryRun, manager};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::object::for_write;
 use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
-
-const FLAGS: &[Flag] = &[
-    flag("cpu", Type::String, "", "Target CPU utilization over all the pods, a percentage or a quantity."),
-    flag(
-        "cpu-percent",
-        Type::Int32,
-        "-1",
-        "The target average CPU utilization (represented as a percent of requested CPU) over all the pods.",
-    ),
-    flag(
-        "max",
-        Type::Int32,
-        "-1",
-        "The upper limit for the number of pods that can be set by the autoscaler. Required.",
-    ),
-    flag("memory", Type::String, "", "Target memory utilization over all the pods, a percentage or a quantity."),
-    flag("min", Type::Int32, "-1", "The lower limit for the number of pods that can be set by the autoscaler."),
-    flag("name", Type::String, "", "The name for the newly created object."),
-];
-
-/// The verb.
-pub static AUTOSCALE: Command = Command {
-    name: "autoscale",
-    aliases: &[],
-    short: "Auto-scale a deployment, replica set, stateful set, or replication controller",
-    usage: "(-f FILENAME | TYPE NAME | TYPE/NAME) [--min=MINPODS] --max=MAXPODS [--cpu=CPU] [--memory=MEMORY] [flags]",
-    flags: &[FLAGS, PRINT, FILES, DRY_RUN, FIELD_MANAGER, SAVE_CONFIG, RECORD],
-    required: &["max"],
-    run: Some(|k| Box::pin(autoscale(k))),
-    children: &[],
-};
 
 fn metric(input: &str, resource: &str, unit: &str) -> Result<Value, Error> {
     let input = input.trim();
@@ -56,7 +24,8 @@ fn metric(input: &str, resource: &str, unit: &str) -> Result<Value, Error> {
     Ok(object([("type", "Resource".into()), ("resource", object([("name", resource.into()), ("target", target)]))]))
 }
 
-async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let (min, max) = (f.int("min"), f.int("max"));
@@ -67,6 +36,9 @@ async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text(format!(
             "--max=MAXPODS must be larger or equal to --min=MINPODS, max: {max}, min: {min}"
         )));
+    }
+    if f.int("cpu-percent") > 0 && !f.str("cpu").is_empty() {
+        return Err(Error::text("--cpu-percent and --cpu are mutually exclusive"));
     }
     let mut metrics = Vec::new();
     if f.int("cpu-percent") > 0 {
@@ -85,8 +57,9 @@ async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
             let kind = info.mapping.kind.as_str();
             if !["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"].contains(&kind) {
                 return Err(Error::text(format!(
-                    "cannot autoscale a {}: scale subresource not found",
-                    crate::mapping::qualified(kind, &info.mapping.group)
+                    "cannot autoscale a {}: could not find scale subresource for {} in discovery information",
+                    crate::mapping::qualified(kind, &info.mapping.group),
+                    info.mapping.gvr()
                 )));
             }
             let name = match f.str("name") {

@@ -1,6 +1,6 @@
 //! `kubectl cordon` and `kubectl uncordon`.
 
-use super::{Command, DRY_RUN, DryRun, SELECTOR};
+use super::DryRun;
 use crate::builder::{Builder, Info};
 use crate::error::Error;
 use crate::print::human::quote;
@@ -9,31 +9,8 @@ use crate::server::Write;
 use crate::session::Kubectl;
 use ::api::rest::PatchType;
 
-/// `cordon`
-pub static CORDON: Command = Command {
-    name: "cordon",
-    aliases: &[],
-    short: "Mark node as unschedulable",
-    usage: "NODE",
-    flags: &[SELECTOR, DRY_RUN],
-    required: &[],
-    run: Some(|k| Box::pin(cordon(k, true, "cordon NODE"))),
-    children: &[],
-};
-
-/// `uncordon`
-pub static UNCORDON: Command = Command {
-    name: "uncordon",
-    aliases: &[],
-    short: "Mark node as schedulable",
-    usage: "NODE",
-    flags: &[SELECTOR, DRY_RUN],
-    required: &[],
-    run: Some(|k| Box::pin(cordon(k, false, "uncordon NODE"))),
-    children: &[],
-};
-
-async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), Error> {
+/// The command.
+pub async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), Error> {
     let f = &k.flags;
     let selector = f.str("selector");
     if k.args().is_empty() && selector.is_empty() {

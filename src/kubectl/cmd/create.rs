@@ -1,58 +1,27 @@
 //! `kubectl create`: from files; its subcommands make objects of their own.
 
-use super::{
-    Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, SAVE_CONFIG, SELECTOR, VALIDATE, manager, validation,
-};
+use super::{DryRun, manager, validation};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::object::{for_write, omit_managed_fields};
 use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 
-const FLAGS: &[Flag] = &[
-    flag("edit", Type::Bool, "false", "Edit the API resource before creating"),
-    flag("raw", Type::String, "", "Raw URI to POST to the server."),
-];
-
-/// The verb and its subcommands.
-pub static CREATE: Command = Command {
-    name: "create",
-    aliases: &[],
-    short: "Create a resource from a file or from stdin",
-    usage: "-f FILENAME",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(create(k))),
-    children: &[
-        &super::create_kinds::NAMESPACE,
-        &super::create_workloads::QUOTA,
-        &super::create_kinds::SECRET,
-        &super::create_kinds::CONFIG_MAP,
-        &super::create_kinds::SERVICE_ACCOUNT,
-        &super::create_workloads::SERVICE,
-        &super::create_workloads::DEPLOYMENT,
-        &super::create_kinds::CLUSTER_ROLE,
-        &super::create_kinds::CLUSTER_ROLE_BINDING,
-        &super::create_kinds::ROLE,
-        &super::create_kinds::ROLE_BINDING,
-        &super::create_workloads::PDB,
-        &super::create_workloads::PRIORITY_CLASS,
-        &super::create_workloads::JOB,
-        &super::create_workloads::CRON_JOB,
-        &super::create_workloads::INGRESS,
-        &super::create_kinds::TOKEN,
-    ],
-};
-
-/// Flags of every subcommand that makes an object.
-pub const GENERATOR: &[&[Flag]] = &[PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG];
-
-async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if !k.args().is_empty() {
         return Err(k.usage_error(&format!("Unexpected args: [{}]", k.args().join(" "))));
+    }
+    if !f.str("raw").is_empty() {
+        if !f.str("output").is_empty() {
+            return Err(Error::text("--raw and --output are mutually exclusive"));
+        }
+        if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
+            return Err(Error::text("must specify one of -f and -k"));
+        }
+        return Err(Error::text("--raw is not followed here"));
     }
     let dry_run = DryRun::of(f)?;
     let validation = validation(f)?;

@@ -1,9 +1,7 @@
 //! `kubectl create`: namespaces, configuration, access.
 
-use super::create::{GENERATOR, name, new_object, send};
-use super::{Command, DRY_RUN, FIELD_MANAGER, PRINT, SAVE_CONFIG, VALIDATE};
+use super::create::{name, new_object, send};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::io::FileError;
 use crate::mapping::Mapping;
 use crate::print::human::quote;
@@ -13,181 +11,18 @@ use crate::value::{Value, object};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// `namespace`
-pub static NAMESPACE: Command = Command {
-    name: "namespace",
-    aliases: &["ns"],
-    short: "Create a namespace with the specified name",
-    usage: "NAME [--dry-run=server|client|none]",
-    flags: GENERATOR,
-    required: &[],
-    run: Some(|k| Box::pin(namespace(k))),
-    children: &[],
-};
-/// `serviceaccount`
-pub static SERVICE_ACCOUNT: Command = Command {
-    name: "serviceaccount",
-    aliases: &["sa"],
-    short: "Create a service account with the specified name",
-    usage: "NAME [--dry-run=server|client|none]",
-    flags: GENERATOR,
-    required: &[],
-    run: Some(|k| Box::pin(service_account(k))),
-    children: &[],
-};
-
-const DATA_FLAGS: &[Flag] = &[
-    flag("append-hash", Type::Bool, "false", "Append a hash of the object to its name."),
-    flag("from-env-file", Type::StringSlice, "", "Specify the path to a file to read lines of key=val pairs."),
-    flag("from-file", Type::StringSlice, "", "Key file can be specified using its file path, or a name and a path."),
-    flag("from-literal", Type::StringArray, "", "Specify a key and literal value to insert (i.e. mykey=somevalue)"),
-];
-const TYPE_FLAG: &[Flag] = &[flag("type", Type::String, "", "The type of secret to create")];
-
-/// `configmap`
-pub static CONFIG_MAP: Command = Command {
-    name: "configmap",
-    aliases: &["cm"],
-    short: "Create a config map from a local file, directory or literal value",
-    usage: "NAME [--from-file=[key=]source] [--from-literal=key1=value1] [--dry-run=server|client|none]",
-    flags: &[DATA_FLAGS, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(config_map(k))),
-    children: &[],
-};
-/// `secret`
-pub static SECRET: Command = Command {
-    name: "secret",
-    aliases: &[],
-    short: "Create a secret using a specified subcommand",
-    usage: "(docker-registry | generic | tls)",
-    flags: &[],
-    required: &[],
-    run: None,
-    children: &[&SECRET_GENERIC],
-};
-static SECRET_GENERIC: Command = Command {
-    name: "generic",
-    aliases: &[],
-    short: "Create a secret from a local file, directory, or literal value",
-    usage: "NAME [--type=string] [--from-file=[key=]source] [--from-literal=key1=value1] [--dry-run=server|client|none]",
-    flags: &[DATA_FLAGS, TYPE_FLAG, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(secret(k))),
-    children: &[],
-};
-
-const ROLE_FLAGS: &[Flag] = &[
-    flag("resource", Type::StringSlice, "", "Resource that the rule applies to"),
-    flag(
-        "resource-name",
-        Type::StringArray,
-        "",
-        "Resource in the white list that the rule applies to, repeat this flag for multiple items",
-    ),
-    flag("verb", Type::StringSlice, "", "Verb that applies to the resources contained in the rule"),
-];
-const CLUSTER_ROLE_FLAGS: &[Flag] = &[
-    flag("aggregation-rule", Type::StringSlice, "", "An aggregation label selector for combining ClusterRoles."),
-    flag("non-resource-url", Type::StringSlice, "", "A partial url that user should have access to."),
-];
-const BINDING_FLAGS: &[Flag] = &[
-    flag("clusterrole", Type::String, "", "ClusterRole this binding should reference"),
-    flag(
-        "group",
-        Type::StringArray,
-        "",
-        "Groups to bind to the role. The flag can be repeated to add multiple groups.",
-    ),
-    flag("role", Type::String, "", "Role this RoleBinding should reference"),
-    flag(
-        "serviceaccount",
-        Type::StringArray,
-        "",
-        "Service accounts to bind to the role, in the format <namespace>:<name>.",
-    ),
-    flag(
-        "user",
-        Type::StringArray,
-        "",
-        "Usernames to bind to the role. The flag can be repeated to add multiple users.",
-    ),
-];
-
-/// `role`
-pub static ROLE: Command = Command {
-    name: "role",
-    aliases: &[],
-    short: "Create a role with single rule",
-    usage: "NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename] [--dry-run=server|client|none]",
-    flags: &[ROLE_FLAGS, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(role(k, false))),
-    children: &[],
-};
-/// `clusterrole`
-pub static CLUSTER_ROLE: Command = Command {
-    name: "clusterrole",
-    aliases: &[],
-    short: "Create a cluster role",
-    usage: "NAME --verb=verb --resource=resource.group [--resource-name=resourcename] [--dry-run=server|client|none]",
-    flags: &[ROLE_FLAGS, CLUSTER_ROLE_FLAGS, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(role(k, true))),
-    children: &[],
-};
-/// `rolebinding`
-pub static ROLE_BINDING: Command = Command {
-    name: "rolebinding",
-    aliases: &[],
-    short: "Create a role binding for a particular role or cluster role",
-    usage: "NAME --clusterrole=NAME|--role=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname] [--dry-run=server|client|none]",
-    flags: &[BINDING_FLAGS, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(binding(k, false))),
-    children: &[],
-};
-/// `clusterrolebinding`
-pub static CLUSTER_ROLE_BINDING: Command = Command {
-    name: "clusterrolebinding",
-    aliases: &[],
-    short: "Create a cluster role binding for a particular cluster role",
-    usage: "NAME --clusterrole=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname] [--dry-run=server|client|none]",
-    flags: &[BINDING_FLAGS, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &["clusterrole"],
-    run: Some(|k| Box::pin(binding(k, true))),
-    children: &[],
-};
-
-const TOKEN_FLAGS: &[Flag] = &[
-    flag("audience", Type::StringArray, "", "Audience of the requested token."),
-    flag("bound-object-kind", Type::String, "", "Kind of an object to bind the token to."),
-    flag("bound-object-name", Type::String, "", "Name of an object to bind the token to."),
-    flag("bound-object-uid", Type::String, "", "UID of an object to bind the token to."),
-    flag("duration", Type::Duration, "0s", "Requested lifetime of the issued token."),
-];
-/// `token`
-pub static TOKEN: Command = Command {
-    name: "token",
-    aliases: &[],
-    short: "Request a service account token",
-    usage: "SERVICE_ACCOUNT_NAME",
-    flags: &[TOKEN_FLAGS, PRINT],
-    required: &[],
-    run: Some(|k| Box::pin(token(k))),
-    children: &[],
-};
-
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-async fn namespace(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn namespace(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut o = new_object(k, "v1", "Namespace", &name(k)?, false);
     o.set("spec", Value::object());
     o.set("status", Value::object());
     send(k, "", "namespaces", o, None).await
 }
 
-async fn service_account(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn service_account(k: &Kubectl<'_>) -> Result<(), Error> {
     let o = new_object(k, "v1", "ServiceAccount", &name(k)?, true);
     send(k, "", "serviceaccounts", o, Some("failed to create serviceaccount: ")).await
 }
@@ -296,7 +131,8 @@ fn read(k: &Kubectl<'_>, path: &str) -> Result<Vec<u8>, Error> {
     })
 }
 
-async fn config_map(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn config_map(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut o = new_object(k, "v1", "ConfigMap", &name(k)?, true);
     for (key, bytes) in data(k, "ConfigMap")? {
         match String::from_utf8(bytes) {
@@ -304,10 +140,12 @@ async fn config_map(k: &Kubectl<'_>) -> Result<(), Error> {
             Err(e) => o.set_key("binaryData", &key, base64_encode(e.as_bytes())),
         }
     }
+    super::create_secret::hashed(k, &mut o);
     send(k, "", "configmaps", o, Some("failed to create configmap: ")).await
 }
 
-async fn secret(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn secret(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut o = new_object(k, "v1", "Secret", &name(k)?, true);
     for (key, bytes) in data(k, "Secret")? {
         o.set_key("data", &key, base64_encode(&bytes));
@@ -316,6 +154,7 @@ async fn secret(k: &Kubectl<'_>) -> Result<(), Error> {
     if !kind.is_empty() {
         o.set("type", kind);
     }
+    super::create_secret::hashed(k, &mut o);
     send(k, "", "secrets", o, Some("failed to create secret ")).await
 }
 
@@ -330,7 +169,8 @@ const SPECIAL_VERBS: [(&str, &[(&str, &str)]); 5] = [
 const COMMON_VERBS: [&str; 10] =
     ["get", "delete", "list", "create", "update", "patch", "watch", "proxy", "redirect", "deletecollection"];
 
-async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
+/// The command.
+pub async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let mut verbs: Vec<String> = Vec::new();
@@ -437,7 +277,8 @@ async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
     send(k, RBAC, plural, o, None).await
 }
 
-async fn binding(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
+/// The command.
+pub async fn binding(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let (cluster_role, role) = (f.str("clusterrole"), f.str("role"));
@@ -477,7 +318,8 @@ async fn binding(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
     send(k, RBAC, plural, o, Some(failed)).await
 }
 
-async fn token(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn token(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let seconds = f.duration("duration") / 1_000_000_000;
@@ -487,6 +329,9 @@ async fn token(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut spec = object([("audiences", Value::from(f.list("audience").as_slice()))]);
     spec.set("expirationSeconds", if seconds > 0 { Value::Int(seconds) } else { Value::Null });
     let kind = f.str("bound-object-kind");
+    if !kind.is_empty() && !matches!(kind, "Node" | "Pod" | "Secret") {
+        return Err(Error::text("supported --bound-object-kind values are Node, Pod, Secret"));
+    }
     if !kind.is_empty() {
         let bound = f.str("bound-object-name");
         if bound.is_empty() {

@@ -1,188 +1,25 @@
 //! `kubectl create`: workloads, services, policies.
 
 use super::create::{command, name, new_object, send};
-use super::{Command, DRY_RUN, FIELD_MANAGER, PRINT, SAVE_CONFIG, VALIDATE};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 
-macro_rules! generator {
-    ($(#[$doc:meta])* $id:ident, $name:literal, $aliases:expr, $short:literal, $usage:literal, $flags:expr, $required:expr, $run:expr) => {
-        $(#[$doc])*
-        pub static $id: Command = Command {
-            name: $name,
-            aliases: $aliases,
-            short: $short,
-            usage: $usage,
-            flags: &[$flags, PRINT, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-            required: $required,
-            run: Some(|k| Box::pin($run(k))),
-            children: &[],
-        };
-    };
-}
-
-const DEPLOYMENT_FLAGS: &[Flag] = &[
-    flag("image", Type::StringSlice, "", "Image names to run."),
-    flag("port", Type::Int32, "-1", "The containerPort that this deployment exposes."),
-    flag("replicas", Type::Int32, "1", "Number of replicas to create. Default is 1.").short('r'),
-];
-generator!(
-    /// `deployment`
-    DEPLOYMENT, "deployment", &["deploy"], "Create a deployment with the specified name",
-    "NAME --image=image -- [COMMAND] [args...]", DEPLOYMENT_FLAGS, &["image"], deployment
-);
-const JOB_FLAGS: &[Flag] = &[
-    flag("from", Type::String, "", "The name of the resource to create a Job from (only cronjob is supported)."),
-    flag("image", Type::String, "", "Image name to run."),
-];
-generator!(
-    /// `job`
-    JOB, "job", &[], "Create a job with the specified name",
-    "NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]", JOB_FLAGS, &[], job
-);
-const CRON_FLAGS: &[Flag] = &[
-    flag("image", Type::String, "", "Image name to run."),
-    flag("restart", Type::String, "", "job's restart policy. supported values: OnFailure, Never"),
-    flag("schedule", Type::String, "", "A schedule in the Cron format the job should be run with."),
-];
-generator!(
-    /// `cronjob`
-    CRON_JOB, "cronjob", &["cj"], "Create a cron job with the specified name",
-    "NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]", CRON_FLAGS, &["image", "schedule"], cron_job
-);
-const QUOTA_FLAGS: &[Flag] = &[
-    flag("hard", Type::String, "", "A comma-delimited set of resource=quantity pairs that define a hard limit."),
-    flag(
-        "scopes",
-        Type::String,
-        "",
-        "A comma-delimited set of quota scopes that must all match each object tracked by the quota.",
-    ),
-];
-generator!(
-    /// `quota`
-    QUOTA, "quota", &["resourcequota"], "Create a quota with the specified name",
-    "NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2] [--dry-run=server|client|none]", QUOTA_FLAGS, &[], quota
-);
-const PRIORITY_FLAGS: &[Flag] = &[
-    flag(
-        "description",
-        Type::String,
-        "",
-        "description is an arbitrary string that usually provides guidelines on when this priority class should be used.",
-    ),
-    flag(
-        "global-default",
-        Type::Bool,
-        "false",
-        "global-default specifies whether this PriorityClass should be considered as the default priority.",
-    ),
-    flag(
-        "preemption-policy",
-        Type::String,
-        "PreemptLowerPriority",
-        "preemption-policy is the policy for preempting pods with lower priority.",
-    ),
-    flag("value", Type::Int32, "0", "the value of this priority class."),
-];
-generator!(
-    /// `priorityclass`
-    PRIORITY_CLASS, "priorityclass", &["pc"], "Create a priority class with the specified name",
-    "NAME --value=VALUE --global-default=BOOL [--dry-run=server|client|none]", PRIORITY_FLAGS, &["value"], priority_class
-);
-const PDB_FLAGS: &[Flag] = &[
-    flag(
-        "max-unavailable",
-        Type::String,
-        "",
-        "The maximum number or percentage of unavailable pods this budget requires.",
-    ),
-    flag("min-available", Type::String, "", "The minimum number or percentage of available pods this budget requires."),
-    flag(
-        "selector",
-        Type::String,
-        "",
-        "A label selector to use for this budget. Only equality-based selector requirements are supported.",
-    ),
-];
-generator!(
-    /// `poddisruptionbudget`
-    PDB, "poddisruptionbudget", &["pdb"], "Create a pod disruption budget with the specified name",
-    "NAME --selector=SELECTOR --min-available=N [--dry-run=server|client|none]", PDB_FLAGS, &[], pdb
-);
-const INGRESS_FLAGS: &[Flag] = &[
-    flag(
-        "annotation",
-        Type::StringArray,
-        "",
-        "Annotation to insert in the ingress object, in the format annotation=value",
-    ),
-    flag("class", Type::String, "", "Ingress Class to be used"),
-    flag("default-backend", Type::String, "", "Default service for backend, in format of svcname:port"),
-    flag("rule", Type::StringArray, "", "Rule in format host/path=service:port[,tls=secretname]."),
-];
-generator!(
-    /// `ingress`
-    INGRESS, "ingress", &["ing"], "Create an ingress with the specified name",
-    "NAME --rule=host/path=service:port[,tls[=secret]] ", INGRESS_FLAGS, &[], ingress
-);
-
-const SERVICE_FLAGS: &[Flag] = &[
-    flag(
-        "clusterip",
-        Type::String,
-        "",
-        "Assign your own ClusterIP or set to 'None' for a 'headless' service (no loadbalancing).",
-    ),
-    flag("external-name", Type::String, "", "External name of service"),
-    flag("node-port", Type::Int, "0", "Port used to expose the service on each node in a cluster."),
-    flag("tcp", Type::StringSlice, "", "Port pairs can be specified as '<port>:<targetPort>'."),
-];
-/// `service`
-pub static SERVICE: Command = Command {
-    name: "service",
-    aliases: &["svc"],
-    short: "Create a service using a specified subcommand",
-    usage: "",
-    flags: &[],
-    required: &[],
-    run: None,
-    children: &[&CLUSTER_IP, &NODE_PORT, &LOAD_BALANCER, &EXTERNAL_NAME],
-};
-generator!(
-    /// `service clusterip`
-    CLUSTER_IP, "clusterip", &[], "Create a ClusterIP service",
-    "NAME [--tcp=<port>:<targetPort>] [--dry-run=server|client|none]", SERVICE_FLAGS, &[], cluster_ip
-);
-generator!(
-    /// `service nodeport`
-    NODE_PORT, "nodeport", &[], "Create a NodePort service",
-    "NAME [--tcp=port:targetPort] [--dry-run=server|client|none]", SERVICE_FLAGS, &[], node_port
-);
-generator!(
-    /// `service loadbalancer`
-    LOAD_BALANCER, "loadbalancer", &[], "Create a LoadBalancer service",
-    "NAME [--tcp=port:targetPort] [--dry-run=server|client|none]", SERVICE_FLAGS, &[], load_balancer
-);
-generator!(
-    /// `service externalname`
-    EXTERNAL_NAME, "externalname", &[], "Create an ExternalName service",
-    "NAME --external-name external.name [--dry-run=server|client|none]", SERVICE_FLAGS, &["external-name"], external_name
-);
-
-async fn cluster_ip(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn cluster_ip(k: &Kubectl<'_>) -> Result<(), Error> {
     service(k, "ClusterIP").await
 }
-async fn node_port(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn node_port(k: &Kubectl<'_>) -> Result<(), Error> {
     service(k, "NodePort").await
 }
-async fn load_balancer(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn load_balancer(k: &Kubectl<'_>) -> Result<(), Error> {
     service(k, "LoadBalancer").await
 }
-async fn external_name(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn external_name(k: &Kubectl<'_>) -> Result<(), Error> {
     service(k, "ExternalName").await
 }
 
@@ -197,7 +34,8 @@ fn container_name(k: &Kubectl<'_>, image: &str) -> String {
     name.to_string()
 }
 
-async fn deployment(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn deployment(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let command = command(k);
@@ -245,7 +83,8 @@ fn job_spec(k: &Kubectl<'_>, name: &str, restart: &str) -> Value {
     spec
 }
 
-async fn job(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn job(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let (image, from) = (f.str("image"), f.str("from"));
@@ -288,7 +127,8 @@ async fn job(k: &Kubectl<'_>) -> Result<(), Error> {
     send(k, "batch", "jobs", o, Some("failed to create job: ")).await
 }
 
-async fn cron_job(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn cron_job(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let restart = match f.str("restart") {
@@ -303,7 +143,8 @@ async fn cron_job(k: &Kubectl<'_>) -> Result<(), Error> {
     send(k, "batch", "cronjobs", o, Some("failed to create cronjob: ")).await
 }
 
-async fn quota(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn quota(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let mut o = new_object(k, "v1", "ResourceQuota", &name(k)?, true);
     o.set("spec", Value::object());
@@ -328,7 +169,8 @@ async fn quota(k: &Kubectl<'_>) -> Result<(), Error> {
     send(k, "", "resourcequotas", o, Some("failed to create quota: ")).await
 }
 
-async fn priority_class(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn priority_class(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let mut o = new_object(k, "scheduling.k8s.io/v1", "PriorityClass", &name(k)?, false);
     o.set("value", f.int("value"));
@@ -346,7 +188,8 @@ fn int_or_percent(text: &str) -> Value {
     text.parse::<i64>().map_or_else(|_| text.into(), Value::Int)
 }
 
-async fn pdb(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn pdb(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let (min, max, selector) = (f.str("min-available"), f.str("max-unavailable"), f.str("selector"));
@@ -395,7 +238,8 @@ fn backend(text: &str) -> Option<Value> {
     Some(object([("service", object([("name", service.into()), ("port", port)]))]))
 }
 
-async fn ingress(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn ingress(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let name = name(k)?;
     let (rules, default) = (f.list("rule"), f.str("default-backend"));
@@ -484,7 +328,7 @@ async fn service(k: &Kubectl<'_>, kind: &str) -> Result<(), Error> {
             None => (t.as_str(), t.as_str()),
         };
         let Ok(number) = port.parse::<i64>() else {
-            return Err(Error::text(format!("strconv.Atoi: parsing {}: invalid syntax", quote(port))));
+            return Err(Error::text(format!("strconv.ParseUint: parsing {}: invalid syntax", quote(port))));
         };
         let mut p = object([
             ("name", t.replace(':', "-").into()),

@@ -1,54 +1,12 @@
 //! `kubectl delete`.
 
-use super::{ALL, ALL_NAMESPACES, Command, DryRun, FIELD_SELECTOR, FILES, SELECTOR};
+use super::DryRun;
 use crate::builder::{Builder, Info};
 use crate::error::Error;
-use crate::flags::{Flag, Parsed, Type, flag};
+use crate::flags::Parsed;
 use crate::server::Delete;
 use crate::session::Kubectl;
 use std::time::Duration;
-
-const FLAGS: &[Flag] = &[
-    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".")
-        .bare("background"),
-    flag("dry-run", Type::String, "none", "Must be \"none\", \"server\", or \"client\".").bare("unchanged"),
-    flag("force", Type::Bool, "false", "If true, immediately remove resources from API and bypass graceful deletion."),
-    flag("grace-period", Type::Int, "-1", "Period of time in seconds given to the resource to terminate gracefully."),
-    flag("ignore-not-found", Type::Bool, "false", "Treat \"resource not found\" as a successful delete."),
-    flag("interactive", Type::Bool, "false", "If true, delete resource only when user confirms.").short('i'),
-    flag(
-        "now",
-        Type::Bool,
-        "false",
-        "If true, resources are signaled for immediate shutdown (same as --grace-period=1).",
-    ),
-    flag("output", Type::String, "", "Output mode. Use \"-o name\" for shorter output (resource/name).").short('o'),
-    flag("raw", Type::String, "", "Raw URI to DELETE to the server."),
-    flag(
-        "timeout",
-        Type::Duration,
-        "0s",
-        "The length of time to wait before giving up on a delete, zero means determine a timeout from the size of the object",
-    ),
-    flag(
-        "wait",
-        Type::Bool,
-        "true",
-        "If true, wait for resources to be gone before returning. This waits for finalizers.",
-    ),
-];
-
-/// The verb.
-pub static DELETE: Command = Command {
-    name: "delete",
-    aliases: &[],
-    short: "Delete resources by file names, stdin, resources and names, or by resources and label selector",
-    usage: "([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])",
-    flags: &[FLAGS, FILES, SELECTOR, FIELD_SELECTOR, ALL, ALL_NAMESPACES],
-    required: &[],
-    run: Some(|k| Box::pin(delete(k))),
-    children: &[],
-};
 
 /// `GetCascadingStrategy`.
 pub fn cascading(flags: &Parsed) -> Result<&'static str, Error> {
@@ -62,7 +20,8 @@ pub fn cascading(flags: &Parsed) -> Result<&'static str, Error> {
     }
 }
 
-async fn delete(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn delete(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let propagation = cascading(f)?;
     let mut grace = f.int("grace-period");

@@ -1,31 +1,15 @@
 //! `kubectl describe`.
 
-use super::{ALL_NAMESPACES, CHUNKS, Command, FILES, SELECTOR};
 use crate::builder::{Builder, Info};
 use crate::describe::writer::selector_text;
 use crate::describe::{Describer, Need, Related, describe as write, describer};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::session::Kubectl;
 use crate::value::Value;
 
-const FLAGS: &[Flag] =
-    &[flag("show-events", Type::Bool, "true", "If true, display events related to the described object.")];
-
-/// The verb.
-pub static DESCRIBE: Command = Command {
-    name: "describe",
-    aliases: &[],
-    short: "Show details of a specific resource or group of resources",
-    usage: "(-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)",
-    flags: &[FLAGS, FILES, SELECTOR, ALL_NAMESPACES, CHUNKS],
-    required: &[],
-    run: Some(|k| Box::pin(describe(k))),
-    children: &[],
-};
-
-async fn describe(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn describe(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if k.args().is_empty() && f.list("filename").is_empty() {
         return Err(Error::text(

@@ -1,9 +1,8 @@
 //! `kubectl diff`.
 
-use super::{Command, FIELD_MANAGER, FILES, SELECTOR, manager};
+use super::manager;
 use crate::builder::{Builder, Info};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::merge;
 use crate::print::object::{omit_managed_fields, yaml};
 use crate::print::time::rfc3339;
@@ -12,37 +11,8 @@ use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::PatchType;
 
-const FLAGS: &[Flag] = &[
-    flag(
-        "concurrency",
-        Type::Int,
-        "1",
-        "Number of objects to process in parallel when diffing against the live version.",
-    ),
-    flag(
-        "force-conflicts",
-        Type::Bool,
-        "false",
-        "If true, server-side apply will force the changes against conflicts.",
-    ),
-    flag("prune", Type::Bool, "false", "Include resources that would be deleted by pruning."),
-    flag("server-side", Type::Bool, "false", "If true, apply runs in the server instead of the client."),
-    flag("show-managed-fields", Type::Bool, "false", "If true, include managed fields in the diff."),
-];
-
-/// The verb.
-pub static DIFF: Command = Command {
-    name: "diff",
-    aliases: &[],
-    short: "Diff the live version against a would-be applied version",
-    usage: "-f FILENAME",
-    flags: &[FLAGS, FILES, SELECTOR, FIELD_MANAGER],
-    required: &[],
-    run: Some(|k| Box::pin(diff(k))),
-    children: &[],
-};
-
-async fn diff(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn diff(k: &Kubectl<'_>) -> Result<(), Error> {
     let failed = |e: Error| {
         let (text, code) = e.checked();
         Error::Exit(code + 1, text)

@@ -1,11 +1,10 @@
 //! `kubectl drain`.
 
+use super::DryRun;
 use super::cordon::mark;
-use super::{CHUNKS, Command, DRY_RUN, DryRun, SELECTOR};
 use crate::builder::Builder;
 use crate::describe::writer::controller_of;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::{go_duration, quote};
 use crate::print::object::Printer;
 use crate::server::{Delete, Write};
@@ -15,45 +14,13 @@ use sim::Instant;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-const FLAGS: &[Flag] = &[
-    flag(
-        "delete-emptydir-data",
-        Type::Bool,
-        "false",
-        "Continue even if there are pods using emptyDir (local data that will be deleted when the node is drained).",
-    ),
-    flag("disable-eviction", Type::Bool, "false", "Force drain to use delete, even if eviction is supported."),
-    flag("force", Type::Bool, "false", "Continue even if there are pods that do not declare a controller."),
-    flag("grace-period", Type::Int, "-1", "Period of time in seconds given to each pod to terminate gracefully."),
-    flag("ignore-daemonsets", Type::Bool, "false", "Ignore DaemonSet-managed pods."),
-    flag("pod-selector", Type::String, "", "Label selector to filter pods on the node"),
-    flag(
-        "skip-wait-for-delete-timeout",
-        Type::Int,
-        "0",
-        "If pod DeletionTimestamp older than N seconds, skip waiting for the pod.",
-    ),
-    flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up, zero means infinite"),
-];
-
-/// The verb.
-pub static DRAIN: Command = Command {
-    name: "drain",
-    aliases: &[],
-    short: "Drain node in preparation for maintenance",
-    usage: "NODE",
-    flags: &[FLAGS, SELECTOR, DRY_RUN, CHUNKS],
-    required: &[],
-    run: Some(|k| Box::pin(drain(k))),
-    children: &[],
-};
-
 /// After a refused eviction.
 const RETRY: Duration = Duration::from_secs(5);
 /// Between looks at whether a pod is gone.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-async fn drain(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn drain(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if k.args().is_empty() && !f.changed("selector") {
         return Err(k.usage_error("USAGE: drain NODE [flags]"));

@@ -1,9 +1,7 @@
 //! `kubectl events`.
 
-use super::{ALL_NAMESPACES, CHUNKS, Command, PRINT};
 use crate::describe::writer::event_time;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::human_duration;
 use crate::print::object::{WRITE_FORMATS, by_format};
 use crate::print::tabwriter::{TABLE, TabWriter};
@@ -13,26 +11,8 @@ use crate::session::Kubectl;
 use crate::value::{Value, object};
 use ::api::rest::{EventType, ListOptions};
 
-const FLAGS: &[Flag] = &[
-    flag("for", Type::String, "", "Filter events to only those pertaining to the specified resource."),
-    flag("no-headers", Type::Bool, "false", "When using the default output format, don't print headers."),
-    flag("types", Type::StringSlice, "", "Output only events of given types."),
-    flag("watch", Type::Bool, "false", "After listing the requested events, watch for more events.").short('w'),
-];
-
-/// The verb.
-pub static EVENTS: Command = Command {
-    name: "events",
-    aliases: &[],
-    short: "List events",
-    usage: "[(-o|--output=)json|yaml|name|go-template|go-template-file|template|templatefile|jsonpath|jsonpath-as-json|jsonpath-file] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]",
-    flags: &[FLAGS, PRINT, ALL_NAMESPACES, CHUNKS],
-    required: &[],
-    run: Some(|k| Box::pin(events(k))),
-    children: &[],
-};
-
-async fn events(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn events(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let all = f.bool("all-namespaces");
     let namespace = if all { String::new() } else { k.namespace() };

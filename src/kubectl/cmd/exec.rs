@@ -1,36 +1,16 @@
 //! `kubectl exec`.
 
 use super::logs::{container_names, has_container, no_container, pods_of};
-use super::{Command, FILES};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
-use crate::server::Piece;
+use crate::server::{Piece, Stream};
 use crate::session::Kubectl;
+use crate::value::Value;
 use ::api::rest::ExecOptions;
 
-const FLAGS: &[Flag] = &[
-    flag("container", Type::String, "", "Container name.").short('c'),
-    flag("pod-running-timeout", Type::Duration, "1m0s", "The length of time to wait until at least one pod is running"),
-    flag("quiet", Type::Bool, "false", "Only print output from the remote session").short('q'),
-    flag("stdin", Type::Bool, "false", "Pass stdin to the container").short('i'),
-    flag("tty", Type::Bool, "false", "Stdin is a TTY").short('t'),
-];
-
-/// The verb.
-pub static EXEC: Command = Command {
-    name: "exec",
-    aliases: &[],
-    short: "Execute a command in a container",
-    usage: "(POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [args...]",
-    flags: &[FLAGS, FILES],
-    required: &[],
-    run: Some(|k| Box::pin(exec(k))),
-    children: &[],
-};
-
-async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let args = k.args();
     let target = args.first().filter(|_| f.dash != Some(0));
@@ -55,6 +35,8 @@ async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     let Some(info) = infos.into_iter().next() else { return Err(Error::text("expected a resource")) };
     let pod = if info.mapping.kind == "Pod" {
         info.object
+    } else if !has_pods(&info.mapping.kind) {
+        return Err(not_attachable(&info.mapping.kind));
     } else {
         let list = pods_of(k, &info.object, &info.mapping.kind).await?;
         list.into_iter().next().ok_or_else(|| Error::text("timed out waiting for the condition"))?
@@ -98,7 +80,12 @@ async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
         tty,
     };
     let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
-    let mut stream = k.exec(ns, name, options).await.map_err(internal)?;
+    let stream = k.exec(ns, name, options).await.map_err(internal)?;
+    relay(k, stream, stdin).await
+}
+
+/// Carries standard input to a remote command and its output back, until it ends.
+pub async fn relay(k: &Kubectl<'_>, mut stream: Stream, stdin: bool) -> Result<(), Error> {
     if stdin {
         let bytes = k.io.stdin();
         if !bytes.is_empty() {
@@ -110,29 +97,75 @@ async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
         match stream.piece().await {
             Piece::Out(b) => k.io.stdout(&b),
             Piece::Err(b) => k.io.stderr(&b),
-            Piece::End(None) => return Ok(()),
-            Piece::End(Some(status)) => {
-                if status.str("status") == "Success"
-                    || status.str("reason").is_empty() && status.str("message").is_empty()
-                {
-                    return Ok(());
-                }
-                if status.str("reason") == "NonZeroExitCode" {
-                    let code = status
-                        .list("details/causes")
-                        .iter()
-                        .find(|c| c.str("reason") == "ExitCode")
-                        .map_or("", |c| c.str("message"));
-                    let code: i32 = code.parse().unwrap_or(1);
-                    return Err(Error::Exit(code, format!("command terminated with exit code {code}")));
-                }
-                return Err(Error::text(status.str("message")));
-            }
+            Piece::End(status) => return ended(status),
         }
     }
 }
 
+/// Runs a command in a container and gives what it wrote, and how it ended.
+pub async fn capture(
+    k: &Kubectl<'_>,
+    ns: &str,
+    pod: &str,
+    container: &str,
+    command: &[&str],
+    stdin: Option<&[u8]>,
+) -> Result<(Vec<u8>, Vec<u8>, Result<(), Error>), Error> {
+    let options = ExecOptions {
+        container: container.into(),
+        command: command.iter().map(|c| (*c).into()).collect(),
+        stdin: stdin.is_some(),
+        tty: false,
+    };
+    let mut stream = k.exec(ns, pod, options).await.map_err(internal)?;
+    if let Some(bytes) = stdin {
+        if !bytes.is_empty() {
+            stream.send(bytes);
+        }
+        stream.send(&[]);
+    }
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    loop {
+        match stream.piece().await {
+            Piece::Out(b) => out.extend_from_slice(&b),
+            Piece::Err(b) => err.extend_from_slice(&b),
+            Piece::End(status) => return Ok((out, err, ended(status))),
+        }
+    }
+}
+
+/// What the Status at the end of a stream means.
+fn ended(status: Option<Value>) -> Result<(), Error> {
+    let Some(status) = status else { return Ok(()) };
+    if status.str("status") == "Success" || status.str("reason").is_empty() && status.str("message").is_empty() {
+        return Ok(());
+    }
+    if status.str("reason") == "NonZeroExitCode" {
+        let code = status
+            .list("details/causes")
+            .iter()
+            .find(|c| c.str("reason") == "ExitCode")
+            .map_or("", |c| c.str("message"));
+        let code: i32 = code.parse().unwrap_or(1);
+        return Err(Error::Exit(code, format!("command terminated with exit code {code}")));
+    }
+    Err(Error::text(status.str("message")))
+}
+
 /// An error before the stream began is the remote command's own, without the reason.
-fn internal(e: Error) -> Error {
+pub fn internal(e: Error) -> Error {
     if e.reason() == "InternalError" { Error::text(e.message()) } else { e }
+}
+
+/// Whether a kind has pods that a command could be run in (`SelectorsForObject`).
+pub fn has_pods(kind: &str) -> bool {
+    matches!(
+        kind,
+        "Pod" | "Deployment" | "ReplicaSet" | "ReplicationController" | "StatefulSet" | "DaemonSet" | "Job" | "Service"
+    )
+}
+
+/// Why a kind has none.
+pub fn not_attachable(kind: &str) -> Error {
+    Error::text(format!("cannot attach to *v1.{kind}: selector for *v1.{kind} not implemented"))
 }

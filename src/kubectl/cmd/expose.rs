@@ -1,54 +1,16 @@
 //! `kubectl expose`.
 
-use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, RECORD, SAVE_CONFIG, manager};
+use super::{DryRun, manager};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::print::object::for_write;
 use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 
-const FLAGS: &[Flag] = &[
-    flag("cluster-ip", Type::String, "", "ClusterIP to be assigned to the service."),
-    flag("external-ip", Type::String, "", "Additional external IP address to accept for the service."),
-    flag("labels", Type::String, "", "Labels to apply to the service created by this call.").short('l'),
-    flag("load-balancer-ip", Type::String, "", "IP to assign to the LoadBalancer."),
-    flag("name", Type::String, "", "The name for the newly created object."),
-    flag(
-        "override-type",
-        Type::String,
-        "merge",
-        "The method used to override the generated object: json, merge, or strategic.",
-    ),
-    flag("overrides", Type::String, "", "An inline JSON override for the generated object."),
-    flag("port", Type::String, "", "The port that the service should serve on."),
-    flag("protocol", Type::String, "", "The network protocol for the service to be created."),
-    flag("selector", Type::String, "", "A label selector to use for this service."),
-    flag("session-affinity", Type::String, "", "If non-empty, set the session affinity for the service to this."),
-    flag(
-        "target-port",
-        Type::String,
-        "",
-        "Name or number for the port on the container that the service should direct traffic to.",
-    ),
-    flag("type", Type::String, "", "Type for this service: ClusterIP, NodePort, LoadBalancer, or ExternalName."),
-];
-
-/// The verb.
-pub static EXPOSE: Command = Command {
-    name: "expose",
-    aliases: &[],
-    short: "Take a replication controller, service, deployment or pod and expose it as a new Kubernetes service",
-    usage: "(-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] [--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
-    flags: &[FLAGS, PRINT, FILES, DRY_RUN, FIELD_MANAGER, SAVE_CONFIG, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(expose(k))),
-    children: &[],
-};
-
-async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
     let dry_run = DryRun::of(&k.flags)?;
     let mut printer = for_write(k, &dry_run.operation("exposed"))?;
     let b = Builder::new(k).arguments(k, false, k.args());

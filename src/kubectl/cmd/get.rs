@@ -1,10 +1,9 @@
 //! `kubectl get`.
 
-use super::{ALL_NAMESPACES, CHUNKS, Command, FIELD_SELECTOR, FILES, PRINT, SELECTOR};
 use crate::builder::{Builder, Info, Visit, list_of};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::mapping::Mapping;
+use crate::print::human::quote;
 use crate::print::object::{GET_FORMATS, Printer, by_format, omit_managed_fields};
 use crate::print::table::{Options, Table, TablePrinter, sort_objects, sort_table};
 use crate::print::tabwriter::{TABLE, TabWriter};
@@ -14,64 +13,6 @@ use crate::value::Value;
 use ::api::rest::{EventType, ListOptions};
 use std::rc::Rc;
 
-const FLAGS: &[Flag] = &[
-    flag(
-        "ignore-not-found",
-        Type::Bool,
-        "false",
-        "If set to true, suppresses NotFound error for specific objects that do not exist.",
-    ),
-    flag(
-        "label-columns",
-        Type::StringSlice,
-        "",
-        "Accepts a comma separated list of labels that are going to be presented as columns.",
-    )
-    .short('L'),
-    flag(
-        "no-headers",
-        Type::Bool,
-        "false",
-        "When using the default or custom-column output format, don't print headers (default print headers).",
-    ),
-    flag(
-        "output-watch-events",
-        Type::Bool,
-        "false",
-        "Output watch event objects when --watch or --watch-only is used.",
-    ),
-    flag("raw", Type::String, "", "Raw URI to request from the server."),
-    flag("server-print", Type::Bool, "true", "If true, have the server return the appropriate table output."),
-    flag("show-kind", Type::Bool, "false", "If present, list the resource type for the requested object(s)."),
-    flag(
-        "show-labels",
-        Type::Bool,
-        "false",
-        "When printing, show all labels as the last column (default hide labels column)",
-    ),
-    flag("sort-by", Type::String, "", "If non-empty, sort list types using this field specification."),
-    flag("subresource", Type::String, "", "If specified, gets the subresource of the requested object."),
-    flag("watch", Type::Bool, "false", "After listing/getting the requested object, watch for changes.").short('w'),
-    flag(
-        "watch-only",
-        Type::Bool,
-        "false",
-        "Watch for changes to the requested object(s), without listing/getting first.",
-    ),
-];
-
-/// The verb.
-pub static GET: Command = Command {
-    name: "get",
-    aliases: &[],
-    short: "Display one or many resources",
-    usage: "[(-o|--output=)custom-columns|custom-columns-file|go-template|go-template-file|json|jsonpath|jsonpath-as-json|jsonpath-file|kyaml|name|template|templatefile|wide|yaml] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE[.VERSION][.GROUP]/NAME ...) [flags]",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, FIELD_SELECTOR, ALL_NAMESPACES, CHUNKS],
-    required: &[],
-    run: Some(|k| Box::pin(get(k))),
-    children: &[],
-};
-
 struct Get<'a, 'b> {
     k: &'a Kubectl<'b>,
     human: bool,
@@ -79,9 +20,14 @@ struct Get<'a, 'b> {
     all_namespaces: bool,
 }
 
-async fn get(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn get(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let raw = f.str("raw");
+    let only_one = !f.list("filename").is_empty() && !f.str("kustomize").is_empty();
+    if only_one {
+        return Err(Error::text("only one of -f or -k can be specified"));
+    }
     if !raw.is_empty() {
         if !k.args().is_empty() {
             return Err(Error::text("arguments may not be passed when --raw is specified"));
@@ -93,6 +39,12 @@ async fn get(k: &Kubectl<'_>) -> Result<(), Error> {
         }
         if !f.str("output").is_empty() {
             return Err(Error::text("--raw and --output are mutually exclusive"));
+        }
+        if !raw.starts_with('/') {
+            return Err(Error::text(format!(
+                "--raw must be a valid URL path: parse {}: invalid URI for request",
+                quote(raw)
+            )));
         }
         let text = k.raw(raw).await?;
         k.out(&text);
@@ -108,7 +60,7 @@ async fn get(k: &Kubectl<'_>) -> Result<(), Error> {
                 "warning: --watch-only requested, --sort-by will be ignored\n"
             });
         }
-    } else if k.args().is_empty() && f.list("filename").is_empty() {
+    } else if k.args().is_empty() && f.list("filename").is_empty() && f.str("kustomize").is_empty() {
         k.err("You must specify the type of resource to get. Use \"kubectl api-resources\" for a complete list of supported resources.\n\n");
         return Err(k.usage_error(
             "Required resource not specified.\nUse \"kubectl explain <resource>\" for a detailed description of that resource (e.g. kubectl explain pods).",
@@ -235,7 +187,7 @@ impl Get<'_, '_> {
                 fresh
             });
         }
-        Error::aggregate(errors)
+        if errors.is_empty() { Ok(()) } else { Err(Error::Listed(errors)) }
     }
 
     fn print_objects(&self, visit: Visit) -> Result<(), Error> {
@@ -262,7 +214,7 @@ impl Get<'_, '_> {
             }
             list_of(objects)
         };
-        if !k.flags.bool("show-managed-fields") {
+        if !k.flags.bool("show-managed-fields") && printer.omits_managed_fields() {
             omit_managed_fields(&mut object);
         }
         if let Err(e) = printer.show(k, &object) {
@@ -315,7 +267,7 @@ impl Get<'_, '_> {
                     k.out(&w.flush());
                 }
                 (Watched::Object(mut o), Some(p)) => {
-                    if !f.bool("show-managed-fields") {
+                    if !f.bool("show-managed-fields") && p.omits_managed_fields() {
                         omit_managed_fields(&mut o);
                     }
                     if show_events {

@@ -1,42 +1,14 @@
 //! `kubectl label`.
 
-use super::{
-    ALL, ALL_NAMESPACES, Command, DRY_RUN, DryRun, FIELD_MANAGER, FIELD_SELECTOR, FILES, LOCAL, PRINT, RECORD,
-    SELECTOR, manager,
-};
+use super::{DryRun, manager};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::print::object::for_write;
 use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::{Object, Value, object};
 use ::api::rest::PatchType;
-
-/// Flags that `annotate` has too.
-pub const FLAGS: &[Flag] = &[
-    flag("list", Type::Bool, "false", "If true, display the labels or annotations for a given resource."),
-    flag("overwrite", Type::Bool, "false", "If true, allow labels or annotations to be overwritten."),
-    flag(
-        "resource-version",
-        Type::String,
-        "",
-        "If non-empty, the update will only succeed if this is the current resource-version for the object.",
-    ),
-];
-
-/// The verb.
-pub static LABEL: Command = Command {
-    name: "label",
-    aliases: &[],
-    short: "Update the labels on a resource",
-    usage: "[--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N [--resource-version=version]",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, FIELD_SELECTOR, ALL, ALL_NAMESPACES, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(label(k))),
-    children: &[],
-};
 
 /// `GetResourcesAndPairs`: what is named, and what is changed.
 pub fn split(args: &[String], kind: &str) -> Result<(Vec<String>, Vec<String>), Error> {
@@ -54,7 +26,8 @@ pub fn split(args: &[String], kind: &str) -> Result<(Vec<String>, Vec<String>), 
     Ok((resources, pairs))
 }
 
-async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let (resources, pairs) = split(k.args(), "label")?;
@@ -156,7 +129,7 @@ async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
             for r in gone {
                 change.insert(r.clone(), Value::Null);
             }
-            if !change.is_empty() && dry_run != DryRun::Client {
+            if !change.is_empty() && dry_run != DryRun::Client && !f.bool("local") {
                 let mut meta = object([("labels", Value::Object(change))]);
                 if !f.str("resource-version").is_empty() {
                     meta.set("resourceVersion", f.str("resource-version"));

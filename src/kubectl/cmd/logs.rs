@@ -1,66 +1,13 @@
 //! `kubectl logs`.
 
-use super::{Command, SELECTOR};
 use crate::builder::Builder;
 use crate::describe::writer::selector_text;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::server::Piece;
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::LogOptions;
-
-const FLAGS: &[Flag] = &[
-    flag("all-containers", Type::Bool, "false", "Get all containers' logs in the pod(s)."),
-    flag("all-pods", Type::Bool, "false", "Get logs from all pod(s). Sets prefix to true."),
-    flag("container", Type::String, "", "Print the logs of this container").short('c'),
-    flag("follow", Type::Bool, "false", "Specify if the logs should be streamed.").short('f'),
-    flag(
-        "ignore-errors",
-        Type::Bool,
-        "false",
-        "If watching / following pod logs, allow for any errors that occur to be non-fatal",
-    ),
-    flag(
-        "insecure-skip-tls-verify-backend",
-        Type::Bool,
-        "false",
-        "Skip verifying the identity of the kubelet that logs are requested from.",
-    ),
-    flag("limit-bytes", Type::Int, "0", "Maximum bytes of logs to return. Defaults to no limit."),
-    flag(
-        "max-log-requests",
-        Type::Int,
-        "5",
-        "Specify maximum number of concurrent logs to follow when using by a selector. Defaults to 5.",
-    ),
-    flag("pod-running-timeout", Type::Duration, "20s", "The length of time to wait until at least one pod is running"),
-    flag("prefix", Type::Bool, "false", "Prefix each log line with the log source (pod name and container name)"),
-    flag(
-        "previous",
-        Type::Bool,
-        "false",
-        "If true, print the logs for the previous instance of the container in a pod if it exists.",
-    )
-    .short('p'),
-    flag("since", Type::Duration, "0s", "Only return logs newer than a relative duration like 5s, 2m, or 3h."),
-    flag("since-time", Type::String, "", "Only return logs after a specific date (RFC3339)."),
-    flag("tail", Type::Int, "-1", "Lines of recent log file to display."),
-    flag("timestamps", Type::Bool, "false", "Include timestamps on each line in the log output"),
-];
-
-/// The verb.
-pub static LOGS: Command = Command {
-    name: "logs",
-    aliases: &["log"],
-    short: "Print the logs for a container in a pod",
-    usage: "[-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]",
-    flags: &[FLAGS, SELECTOR],
-    required: &[],
-    run: Some(|k| Box::pin(logs(k))),
-    children: &[],
-};
 
 /// All containers' names, as errors list them.
 pub fn container_names(pod: &Value) -> String {
@@ -134,7 +81,8 @@ struct Request {
     container: String,
 }
 
-async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let args = k.args();
     let selector = f.str("selector");
@@ -183,6 +131,12 @@ async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     if f.int("limit-bytes") < 0 {
         return Err(Error::text("--limit-bytes must be greater than 0"));
+    }
+    if !f.str("since-time").is_empty() && crate::print::time::parse_rfc3339(f.str("since-time")).is_none() {
+        let t = quote(f.str("since-time"));
+        return Err(Error::text(format!(
+            "parsing time {t} as \"2006-01-02T15:04:05Z07:00\": cannot parse {t} as \"2006\""
+        )));
     }
     if f.duration("since") < 0 {
         return Err(Error::text("--since must be greater than 0"));

@@ -3,26 +3,38 @@
 mod annotate;
 mod api;
 mod apply;
+mod attach;
 mod auth;
 mod autoscale;
+mod certificate;
 mod cluster_info;
+mod completion;
 mod config;
 mod cordon;
+mod cp;
 mod create;
 mod create_kinds;
+mod create_secret;
 mod create_workloads;
+mod debug;
 mod delete;
 mod describe;
 mod diff;
 mod drain;
+mod dump;
+mod edit;
 mod events;
 mod exec;
 mod expose;
 mod get;
-mod help;
+pub(crate) mod help;
+mod kustomize;
 mod label;
 mod logs;
 mod patch;
+mod plugin;
+mod port_forward;
+mod reconcile;
 mod replace;
 mod rollout;
 mod rollout_history;
@@ -30,302 +42,180 @@ mod run;
 mod scale;
 mod set;
 mod set_env;
+mod set_last_applied;
+mod set_selector;
 mod taint;
+mod top;
 mod version;
 mod wait;
 
-use crate::error::{Error, NO_PREFIX};
-use crate::flags::{Flag, Parsed, Type, flag, parse};
+use crate::commands::{Command, root};
+use crate::error::Error;
+use crate::flags::{Flag, Parsed, parse};
 use crate::io::Io;
+use crate::kubeconfig::Kubeconfig;
 use crate::print::human::quote;
 use crate::session::{Config, Kubectl};
 use std::future::Future;
 use std::pin::Pin;
 
-/// What a verb does.
+/// What a command does.
 pub type Run = for<'a> fn(&'a Kubectl<'a>) -> Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
 
-/// A verb, or a group of them.
-pub struct Command {
-    /// Its word.
-    pub name: &'static str,
-    /// Other words for it.
-    pub aliases: &'static [&'static str],
-    /// What help says about it.
-    pub short: &'static str,
-    /// Its line of usage after `kubectl`.
-    pub usage: &'static str,
-    /// Its flags beside the global ones.
-    pub flags: &'static [&'static [Flag]],
-    /// Flags that must be given.
-    pub required: &'static [&'static str],
-    /// What it does; groups have none.
-    pub run: Option<Run>,
-    /// Its subcommands.
-    pub children: &'static [&'static Command],
-}
-
-/// Flags of every command.
-pub const GLOBAL: &[Flag] = &[
-    flag(
-        "as",
-        Type::String,
-        "",
-        "Username to impersonate for the operation. User could be a regular user or a service account in a namespace.",
-    ),
-    flag(
-        "as-group",
-        Type::StringArray,
-        "",
-        "Group to impersonate for the operation, this flag can be repeated to specify multiple groups.",
-    ),
-    flag("as-uid", Type::String, "", "UID to impersonate for the operation."),
-    flag(
-        "as-user-extra",
-        Type::StringArray,
-        "",
-        "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.",
-    ),
-    flag("cache-dir", Type::String, "/root/.kube/cache", "Default cache directory"),
-    flag("certificate-authority", Type::String, "", "Path to a cert file for the certificate authority"),
-    flag("client-certificate", Type::String, "", "Path to a client certificate file for TLS"),
-    flag("client-key", Type::String, "", "Path to a client key file for TLS"),
-    flag("cluster", Type::String, "", "The name of the kubeconfig cluster to use"),
-    flag("context", Type::String, "", "The name of the kubeconfig context to use"),
-    flag(
-        "disable-compression",
-        Type::Bool,
-        "false",
-        "If true, opt-out of response compression for all requests to the server",
-    ),
-    flag(
-        "insecure-skip-tls-verify",
-        Type::Bool,
-        "false",
-        "If true, the server's certificate will not be checked for validity. This will make your HTTPS connections insecure",
-    ),
-    flag("kubeconfig", Type::String, "", "Path to the kubeconfig file to use for CLI requests."),
-    flag(
-        "kuberc",
-        Type::String,
-        "",
-        "Path to the kuberc file to use for preferences. This can be disabled by exporting KUBECTL_KUBERC=false feature gate or turning off the feature KUBERC=off.",
-    ),
-    flag("log-flush-frequency", Type::Duration, "5s", "Maximum number of seconds between log flushes"),
-    flag("match-server-version", Type::Bool, "false", "Require server version to match client version"),
-    flag("namespace", Type::String, "", "If present, the namespace scope for this CLI request").short('n'),
-    flag("password", Type::String, "", "Password for basic authentication to the API server"),
-    flag(
-        "profile",
-        Type::String,
-        "none",
-        "Name of profile to capture. One of (none|cpu|heap|goroutine|threadcreate|block|mutex|trace)",
-    ),
-    flag("profile-output", Type::String, "profile.pprof", "Name of the file to write the profile to"),
-    flag("proxy-url", Type::String, "", "Proxy URL to use for requests to the API server"),
-    flag(
-        "request-timeout",
-        Type::String,
-        "0",
-        "The length of time to wait before giving up on a single server request. Non-zero values should contain a corresponding time unit (e.g. 1s, 2m, 3h). A value of zero means don't timeout requests.",
-    ),
-    flag("server", Type::String, "", "The address and port of the Kubernetes API server").short('s'),
-    flag(
-        "tls-server-name",
-        Type::String,
-        "",
-        "Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used",
-    ),
-    flag("token", Type::String, "", "Bearer token for authentication to the API server"),
-    flag("user", Type::String, "", "The name of the kubeconfig user to use"),
-    flag("username", Type::String, "", "Username for basic authentication to the API server"),
-    flag("v", Type::Int, "0", "number for the log level verbosity").short('v'),
-    flag(
-        "vmodule",
-        Type::String,
-        "",
-        "comma-separated list of pattern=N settings for file-filtered logging (only works for the default text log format)",
-    ),
-    flag(
-        "warnings-as-errors",
-        Type::Bool,
-        "false",
-        "Treat warnings received from the server as errors and exit with a non-zero exit code",
-    ),
+/// What each command does. Groups are not here: without a subcommand they show their help.
+const RUN: &[(&str, Run)] = &[
+    ("annotate", |k| Box::pin(annotate::annotate(k))),
+    ("api-resources", |k| Box::pin(api::resources(k))),
+    ("api-versions", |k| Box::pin(api::versions(k))),
+    ("explain", |k| Box::pin(api::explain(k))),
+    ("apply", |k| Box::pin(apply::apply(k))),
+    ("apply view-last-applied", |k| Box::pin(apply::view_last_applied(k))),
+    ("attach", |k| Box::pin(attach::attach(k))),
+    ("auth reconcile", |k| Box::pin(reconcile::reconcile(k))),
+    ("auth can-i", |k| Box::pin(auth::can_i(k))),
+    ("auth whoami", |k| Box::pin(auth::who_am_i(k))),
+    ("autoscale", |k| Box::pin(autoscale::autoscale(k))),
+    ("certificate approve", |k| Box::pin(certificate::decide(k, true))),
+    ("certificate deny", |k| Box::pin(certificate::decide(k, false))),
+    ("completion", |k| Box::pin(completion::completion(k))),
+    ("cluster-info dump", |k| Box::pin(dump::dump(k))),
+    ("cluster-info", |k| Box::pin(cluster_info::cluster_info(k))),
+    ("top node", |k| Box::pin(top::top(k, "node"))),
+    ("top pod", |k| Box::pin(top::top(k, "pod"))),
+    ("config current-context", |k| Box::pin(config::current_context(k))),
+    ("config get-clusters", |k| Box::pin(config::names(k, "clusters"))),
+    ("config get-contexts", |k| Box::pin(config::contexts(k))),
+    ("config get-users", |k| Box::pin(config::names(k, "users"))),
+    ("config view", |k| Box::pin(config::view(k))),
+    ("config use-context", |k| Box::pin(config::use_context(k))),
+    ("config set-context", |k| Box::pin(config::set_context(k))),
+    ("config set-cluster", |k| Box::pin(config::set_cluster(k))),
+    ("config set-credentials", |k| Box::pin(config::set_credentials(k))),
+    ("config set", |k| Box::pin(config::property(k, true))),
+    ("config unset", |k| Box::pin(config::property(k, false))),
+    ("config delete-cluster", |k| Box::pin(config::delete(k, "clusters"))),
+    ("config delete-context", |k| Box::pin(config::delete(k, "contexts"))),
+    ("config delete-user", |k| Box::pin(config::delete(k, "users"))),
+    ("config rename-context", |k| Box::pin(config::rename_context(k))),
+    ("edit", |k| Box::pin(edit::edit(k))),
+    ("apply edit-last-applied", |k| Box::pin(edit::edit_last_applied(k))),
+    ("apply set-last-applied", |k| Box::pin(set_last_applied::set_last_applied(k))),
+    ("cordon", |k| Box::pin(cordon::cordon(k, true, "cordon NODE"))),
+    ("uncordon", |k| Box::pin(cordon::cordon(k, false, "uncordon NODE"))),
+    ("create", |k| Box::pin(create::create(k))),
+    ("create namespace", |k| Box::pin(create_kinds::namespace(k))),
+    ("create quota", |k| Box::pin(create_workloads::quota(k))),
+    ("create secret generic", |k| Box::pin(create_kinds::secret(k))),
+    ("create secret tls", |k| Box::pin(create_secret::tls(k))),
+    ("create secret docker-registry", |k| Box::pin(create_secret::docker_registry(k))),
+    ("create configmap", |k| Box::pin(create_kinds::config_map(k))),
+    ("create serviceaccount", |k| Box::pin(create_kinds::service_account(k))),
+    ("create service clusterip", |k| Box::pin(create_workloads::cluster_ip(k))),
+    ("create service nodeport", |k| Box::pin(create_workloads::node_port(k))),
+    ("create service loadbalancer", |k| Box::pin(create_workloads::load_balancer(k))),
+    ("create service externalname", |k| Box::pin(create_workloads::external_name(k))),
+    ("create deployment", |k| Box::pin(create_workloads::deployment(k))),
+    ("create clusterrole", |k| Box::pin(create_kinds::role(k, true))),
+    ("create clusterrolebinding", |k| Box::pin(create_kinds::binding(k, true))),
+    ("create role", |k| Box::pin(create_kinds::role(k, false))),
+    ("create rolebinding", |k| Box::pin(create_kinds::binding(k, false))),
+    ("create poddisruptionbudget", |k| Box::pin(create_workloads::pdb(k))),
+    ("create priorityclass", |k| Box::pin(create_workloads::priority_class(k))),
+    ("create job", |k| Box::pin(create_workloads::job(k))),
+    ("create cronjob", |k| Box::pin(create_workloads::cron_job(k))),
+    ("create ingress", |k| Box::pin(create_workloads::ingress(k))),
+    ("create token", |k| Box::pin(create_kinds::token(k))),
+    ("cp", |k| Box::pin(cp::cp(k))),
+    ("debug", |k| Box::pin(debug::debug(k))),
+    ("delete", |k| Box::pin(delete::delete(k))),
+    ("describe", |k| Box::pin(describe::describe(k))),
+    ("diff", |k| Box::pin(diff::diff(k))),
+    ("drain", |k| Box::pin(drain::drain(k))),
+    ("events", |k| Box::pin(events::events(k))),
+    ("exec", |k| Box::pin(exec::exec(k))),
+    ("expose", |k| Box::pin(expose::expose(k))),
+    ("get", |k| Box::pin(get::get(k))),
+    ("kustomize", |k| Box::pin(kustomize::kustomize(k))),
+    ("label", |k| Box::pin(label::label(k))),
+    ("logs", |k| Box::pin(logs::logs(k))),
+    ("options", |k| Box::pin(help::show_options(k))),
+    ("patch", |k| Box::pin(patch::patch(k))),
+    ("plugin list", |k| Box::pin(plugin::list(k))),
+    ("port-forward", |k| Box::pin(port_forward::port_forward(k))),
+    ("proxy", |k| Box::pin(port_forward::proxy(k))),
+    ("replace", |k| Box::pin(replace::replace(k))),
+    ("rollout history", |k| Box::pin(rollout_history::history(k))),
+    ("rollout pause", |k| Box::pin(rollout::change(k, "pause"))),
+    ("rollout restart", |k| Box::pin(rollout::change(k, "restart"))),
+    ("rollout resume", |k| Box::pin(rollout::change(k, "resume"))),
+    ("rollout status", |k| Box::pin(rollout::status(k))),
+    ("rollout undo", |k| Box::pin(rollout_history::undo(k))),
+    ("run", |k| Box::pin(run::run(k))),
+    ("scale", |k| Box::pin(scale::scale(k))),
+    ("set image", |k| Box::pin(set::image(k))),
+    ("set resources", |k| Box::pin(set::resources(k))),
+    ("set selector", |k| Box::pin(set_selector::selector(k))),
+    ("set serviceaccount", |k| Box::pin(set_selector::service_account(k))),
+    ("set subject", |k| Box::pin(set_selector::subject(k))),
+    ("set env", |k| Box::pin(set_env::env(k))),
+    ("taint", |k| Box::pin(taint::taint(k))),
+    ("version", |k| Box::pin(version::version(k))),
+    ("wait", |k| Box::pin(wait::wait(k))),
 ];
 
-/// `-f`, `-R`, `-k`.
-pub const FILES: &[Flag] = &[
-    flag("filename", Type::StringSlice, "", "The files that contain the resource.").short('f'),
-    flag("kustomize", Type::String, "", "Process the kustomization directory.").short('k'),
-    flag("recursive", Type::Bool, "false", "Process the directory used in -f, --filename recursively.").short('R'),
-];
-/// `-o` and what belongs to it.
-pub const PRINT: &[Flag] = &[
-    flag(
-        "allow-missing-template-keys",
-        Type::Bool,
-        "true",
-        "If true, ignore any errors in templates when a field or map key is missing in the template.",
-    ),
-    flag("output", Type::String, "", "Output format.").short('o'),
-    flag(
-        "show-managed-fields",
-        Type::Bool,
-        "false",
-        "If true, keep the managedFields when printing objects in JSON or YAML format.",
-    ),
-    flag(
-        "template",
-        Type::String,
-        "",
-        "Template string or path to template file to use when -o=go-template, -o=go-template-file.",
-    ),
-];
-/// `--dry-run`
-pub const DRY_RUN: &[Flag] =
-    &[flag("dry-run", Type::String, "none", "Must be \"none\", \"server\", or \"client\".").bare("unchanged")];
-/// `--validate`
-pub const VALIDATE: &[Flag] =
-    &[flag("validate", Type::String, "strict", "Must be one of: strict (or true), warn, ignore (or false).")
-        .bare("strict")];
-/// `-l`
-pub const SELECTOR: &[Flag] = &[flag(
-    "selector",
-    Type::String,
-    "",
-    "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.",
-)
-.short('l')];
-/// `--field-selector`
-pub const FIELD_SELECTOR: &[Flag] =
-    &[flag("field-selector", Type::String, "", "Selector (field query) to filter on, supports '=', '==', and '!='.")];
-/// `-A`
-pub const ALL_NAMESPACES: &[Flag] =
-    &[flag("all-namespaces", Type::Bool, "false", "If present, list the requested object(s) across all namespaces.")
-        .short('A')];
-/// `--chunk-size`
-pub const CHUNKS: &[Flag] =
-    &[flag("chunk-size", Type::Int, "500", "Return large lists in chunks rather than all at once. Pass 0 to disable.")];
-/// `--all`
-pub const ALL: &[Flag] =
-    &[flag("all", Type::Bool, "false", "Select all resources in the namespace of the specified resource types.")];
-/// `--save-config`
-pub const SAVE_CONFIG: &[Flag] = &[flag(
-    "save-config",
-    Type::Bool,
-    "false",
-    "If true, the configuration of current object will be saved in its annotation.",
-)];
-/// `--field-manager`
-pub const FIELD_MANAGER: &[Flag] =
-    &[flag("field-manager", Type::String, "", "Name of the manager used to track field ownership.")];
-/// `--local`
-pub const LOCAL: &[Flag] =
-    &[flag("local", Type::Bool, "false", "If true, the command will NOT contact api-server but run locally.")];
-/// `--record`
-pub const RECORD: &[Flag] =
-    &[flag("record", Type::Bool, "false", "Record current kubectl command in the resource annotation.")];
+/// Commands that do not look at the kubeconfig's current context.
+const OFFLINE: [&str; 7] = ["completion", "config", "kuberc", "kustomize", "options", "plugin", "version"];
 
-/// kubectl.
-pub static ROOT: Command = Command {
-    name: "kubectl",
-    aliases: &[],
-    short: "kubectl controls the Kubernetes cluster manager",
-    usage: "",
-    flags: &[],
-    required: &[],
-    run: None,
-    children: &[
-        &create::CREATE,
-        &expose::EXPOSE,
-        &run::RUN,
-        &set::SET,
-        &api::EXPLAIN,
-        &get::GET,
-        &const { help::absent("edit", "Edit a resource on the server") },
-        &delete::DELETE,
-        &rollout::ROLLOUT,
-        &scale::SCALE,
-        &autoscale::AUTOSCALE,
-        &const { help::absent("certificate", "Modify certificate resources") },
-        &cluster_info::CLUSTER_INFO,
-        &cluster_info::TOP,
-        &cordon::CORDON,
-        &cordon::UNCORDON,
-        &drain::DRAIN,
-        &taint::TAINT,
-        &describe::DESCRIBE,
-        &logs::LOGS,
-        &const { help::absent("attach", "Attach to a running container") },
-        &exec::EXEC,
-        &const { help::absent("port-forward", "Forward one or more local ports to a pod") },
-        &const { help::absent("proxy", "Run a proxy to the Kubernetes API server") },
-        &const { help::absent("cp", "Copy files and directories to and from containers") },
-        &auth::AUTH,
-        &const { help::absent("debug", "Create debugging sessions for troubleshooting workloads and nodes") },
-        &events::EVENTS,
-        &diff::DIFF,
-        &apply::APPLY,
-        &patch::PATCH,
-        &replace::REPLACE,
-        &wait::WAIT,
-        &const { help::absent("kustomize", "Build a kustomization target from a directory or URL") },
-        &label::LABEL,
-        &annotate::ANNOTATE,
-        &const {
-            help::absent(
-                "completion",
-                "Output shell completion code for the specified shell (bash, zsh, fish, or powershell)",
-            )
-        },
-        &api::API_RESOURCES,
-        &api::API_VERSIONS,
-        &config::CONFIG,
-        &const { help::absent("kuberc", "Manage kuberc configuration files") },
-        &PLUGIN,
-        &version::VERSION,
-        &OPTIONS,
-    ],
-};
-
-static OPTIONS: Command = help::absent("options", "Print the list of flags inherited by all commands");
-static PLUGIN: Command = Command {
-    children: &[&const { help::absent("list", "List all visible plugin executables on a user's PATH") }],
-    ..help::absent("plugin", "Provides utilities for interacting with plugins")
-};
-
-/// Words that mean a command of another name.
-const SUGGEST_FOR: &[(&str, &[&str])] =
-    &[("get", &["list", "ls"]), ("delete", &["rm", "remove"]), ("describe", &["inspect"]), ("top", &["stats"])];
-
-/// Finds the verb of a command line and runs it.
+/// Finds the command of a command line and runs it.
 pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn Io) -> Result<(), Error> {
-    let (command, path, rest) = find(argv)?;
-    if path == "kubectl options" {
-        io.stdout(help::options().as_bytes());
+    if let Some(("__complete", words)) = argv.split_first().map(|(w, rest)| (w.as_str(), rest)) {
+        let mut parsed = Parsed::default();
+        parsed.args = words.to_vec();
+        let k = Kubectl::new(ctx, io, config, parsed, "kubectl __complete".into());
+        return completion::candidates(&k).await;
+    }
+    let (command, rest) = find(argv)?;
+    let path = command.full_path();
+    let parsed = parse(&[&command.flags, &root().flags], &rest).map_err(|e| {
+        let hint = if command.path == "options" {
+            format!("Run '{path}' without flags.")
+        } else {
+            format!("See '{path} --help' for usage.")
+        };
+        Error::text(format!("{e}\n{hint}"))
+    })?;
+    for notice in &parsed.notices {
+        io.stderr(notice.as_bytes());
+    }
+    if parsed.help {
+        io.stdout(help::help(command).as_bytes());
         return Ok(());
     }
-    if let Some(message) = help::refusal(&path) {
-        return Err(Error::text(message));
-    }
-    let mut sets: Vec<&[Flag]> = command.flags.to_vec();
-    sets.push(GLOBAL);
-    let parsed = parse(&sets, &rest).map_err(|e| Error::text(format!("{e}\nSee '{path} --help' for usage.")))?;
-    if parsed.help || (command.run.is_none() && parsed.args.is_empty()) {
-        let text = help::help(command, &path);
-        if parsed.help || std::ptr::eq(command, &ROOT) {
-            io.stdout(text.as_bytes());
-            return Ok(());
+    let Some(run) = RUN.iter().find(|r| r.0 == command.path).map(|r| r.1) else {
+        if !parsed.args.is_empty() && !command.path.is_empty() && command.path != "alpha" {
+            return Err(Error::text(format!(
+                "unknown command {}\nSee '{path} -h' for help and examples",
+                quote(&parsed.args.join(" "))
+            )));
+        }
+        let text = help::help(command);
+        match command.path {
+            "" | "certificate" => {
+                io.stdout(text.as_bytes());
+                return Ok(());
+            }
+            "rollout" => {
+                io.stdout(text.as_bytes());
+                return Err(Error::silent());
+            }
+            "alpha" => {
+                io.stderr(text.as_bytes());
+                return Ok(());
+            }
+            _ => {}
         }
         io.stderr(text.as_bytes());
         return Err(Error::silent());
-    }
-    let Some(run) = command.run else {
-        return Err(Error::text(format!(
-            "unknown command {}\nSee '{path} -h' for help and examples",
-            quote(&parsed.args.join(" "))
-        )));
     };
     let missing: Vec<String> = command.required.iter().filter(|r| !parsed.changed(r)).map(|r| quote(r)).collect();
     if !missing.is_empty() {
@@ -340,39 +230,55 @@ pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn
             config.user
         )));
     }
-    if !parsed.str("kustomize").is_empty() && parsed.list("filename").is_empty() {
-        return Err(Error::text(format!(
-            "{NO_PREFIX}unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '{}'",
-            parsed.str("kustomize")
-        )));
-    }
-    let k = Kubectl::new(ctx, io, config, parsed, path);
+    let offline = command.path.split(' ').next().is_some_and(|w| OFFLINE.contains(&w));
+    let resolved = if offline {
+        config.clone()
+    } else {
+        Kubeconfig::load(io, &parsed, config)?.resolve(command, &parsed, config)?
+    };
+    check_timeout(parsed.str("request-timeout"))?;
+    let k = Kubectl::new(ctx, io, &resolved, parsed, path);
     run(&k).await
 }
 
-/// cobra's Find: the deepest command that the words name, its path, and the words without its names.
-fn find(argv: &[String]) -> Result<(&'static Command, String, Vec<String>), Error> {
-    let mut command: &'static Command = &ROOT;
-    let mut path = "kubectl".to_string();
+/// `clientcmd.ParseTimeout`.
+fn check_timeout(text: &str) -> Result<(), Error> {
+    let whole = crate::flags::parse_int(text, 64).is_ok();
+    if whole || crate::print::human::parse_duration(text).is_ok() || text.is_empty() {
+        return Ok(());
+    }
+    Err(Error::text(
+        "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)",
+    ))
+}
+
+/// cobra's Find: the deepest command that the words name, and the words without its names.
+fn find(argv: &[String]) -> Result<(&'static Command, Vec<String>), Error> {
+    let mut command = root();
     let mut rest: Vec<String> = argv.to_vec();
     loop {
         let Some(at) = first_word(command, &rest) else {
-            return Ok((command, path, rest));
+            return Ok((command, rest));
         };
         let word = rest.get(at).cloned().unwrap_or_default();
-        let next = command.children.iter().find(|c| c.name == word || c.aliases.contains(&word.as_str()));
-        match next {
+        let is_root = command.path.is_empty();
+        match command.child(&word) {
             Some(c) => {
-                path = format!("{path} {}", c.name);
                 command = c;
                 rest.remove(at);
             }
-            None if std::ptr::eq(command, &ROOT) && word == "help" => {
+            None if is_root && word == "help" => {
                 rest.remove(at);
-                let (found, path, _) = find(&rest)?;
-                return Ok((found, path, vec!["--help".into()]));
+                let topic: Vec<String> = rest.iter().take_while(|w| !w.starts_with('-')).cloned().collect();
+                return match find(&topic) {
+                    Ok((found, _)) => Ok((found, vec!["--help".into()])),
+                    Err(_) => Err(Error::Exit(
+                        0,
+                        format!("Unknown help topic [`{}`]\n{}", topic.join("` `"), help::usage(root())),
+                    )),
+                };
             }
-            None if std::ptr::eq(command, &ROOT) => {
+            None if is_root => {
                 let mut message = format!("unknown command {} for \"kubectl\"", quote(&word));
                 let near = suggestions(&word);
                 if !near.is_empty() {
@@ -383,28 +289,26 @@ fn find(argv: &[String]) -> Result<(&'static Command, String, Vec<String>), Erro
                 }
                 return Err(Error::text(message));
             }
-            None => return Ok((command, path, rest)),
+            None => return Ok((command, rest)),
         }
     }
 }
 
 /// The position of the first word that is neither a flag nor a flag's value.
-fn first_word(command: &Command, words: &[String]) -> Option<usize> {
-    let by = |test: &dyn Fn(&Flag) -> bool| command.flags.iter().flat_map(|s| s.iter()).chain(GLOBAL).find(|f| test(f));
+pub(crate) fn first_word(command: &Command, words: &[String]) -> Option<usize> {
     let mut i = 0;
     while let Some(word) = words.get(i) {
         if word == "--" {
             return None;
         }
+        let takes = |f: Option<&Flag>| f.is_none_or(|f| f.bare.is_none());
         if let Some(name) = word.strip_prefix("--") {
-            let takes = !name.contains('=') && by(&|f| f.name == name).is_some_and(|f| f.bare.is_none());
-            i += if takes { 2 } else { 1 };
+            let value = !name.contains('=') && name != "help" && takes(command.flag(|f| f.name == name));
+            i += if value { 2 } else { 1 };
         } else if word.len() > 1 && word.starts_with('-') {
             let last = word.chars().last();
-            let takes = !word.contains('=')
-                && word.chars().count() == 2
-                && by(&|f| f.short == last).is_some_and(|f| f.bare.is_none());
-            i += if takes { 2 } else { 1 };
+            let short = !word.contains('=') && word.chars().count() == 2 && word != "-h";
+            i += if short && takes(command.flag(|f| f.short == last)) { 2 } else { 1 };
         } else {
             return Some(i);
         }
@@ -414,9 +318,11 @@ fn first_word(command: &Command, words: &[String]) -> Option<usize> {
 
 fn suggestions(word: &str) -> Vec<&'static str> {
     let lower = word.to_lowercase();
-    let meant = |n: &str| SUGGEST_FOR.iter().any(|(name, words)| *name == n && words.contains(&lower.as_str()));
-    let near = |n: &&str| *n != "options" && (distance(&lower, n) <= 2 || n.starts_with(&lower) || meant(n));
-    ROOT.children.iter().map(|c| c.name).filter(near).collect()
+    let near = |c: &&'static Command| {
+        c.path != "options"
+            && (distance(&lower, c.path) <= 2 || c.path.starts_with(&lower) || c.suggest_for.contains(&lower.as_str()))
+    };
+    root().children().filter(near).map(|c| c.path).collect()
 }
 
 /// Levenshtein distance.
@@ -506,7 +412,7 @@ mod tests {
     #[test]
     fn commands_are_found() {
         let words = |s: &str| s.split(' ').map(String::from).collect::<Vec<_>>();
-        let found = |s: &str| find(&words(s)).map(|(_, p, r)| (p, r.join(" "))).map_err(|e| e.checked().0);
+        let found = |s: &str| find(&words(s)).map(|(c, r)| (c.full_path(), r.join(" "))).map_err(|e| e.checked().0);
         assert_eq!(found("-n x get pods"), Ok(("kubectl get".into(), "-n x pods".into())));
         assert_eq!(found("rollout status deploy/x"), Ok(("kubectl rollout status".into(), "deploy/x".into())));
         assert_eq!(found("create deploy d"), Ok(("kubectl create deployment".into(), "d".into())));

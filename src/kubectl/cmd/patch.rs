@@ -1,40 +1,17 @@
 //! `kubectl patch`.
 
-use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, LOCAL, PRINT, RECORD, manager};
+use super::{DryRun, manager};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::print::object::{for_write, omit_managed_fields};
 use crate::server::Write;
 use crate::session::Kubectl;
+use crate::value::Value;
 use ::api::rest::PatchType;
 
-const FLAGS: &[Flag] = &[
-    flag("patch", Type::String, "", "The patch to be applied to the resource JSON file.").short('p'),
-    flag("patch-file", Type::String, "", "The file containing the patch to be applied to the resource."),
-    flag(
-        "subresource",
-        Type::String,
-        "",
-        "If specified, patch will operate on the subresource of the requested object.",
-    ),
-    flag("type", Type::String, "strategic", "The type of patch being provided; one of [json merge strategic]"),
-];
-
-/// The verb.
-pub static PATCH: Command = Command {
-    name: "patch",
-    aliases: &[],
-    short: "Update fields of a resource",
-    usage: "(-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]",
-    flags: &[FLAGS, PRINT, FILES, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(patch(k))),
-    children: &[],
-};
-
-async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let (text, file) = (f.str("patch"), f.str("patch-file"));
@@ -84,9 +61,15 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
             }
         };
         count += 1;
-        if dry_run == DryRun::Client {
-            let word = dry_run.operation("patched");
-            for_write(k, &word)?.show(k, &info.object)?;
+        if f.bool("local") || dry_run == DryRun::Client {
+            let patched = offline(&info.object, kind, &body)?;
+            let word = if patched == info.object { "patched (no change)" } else { "patched" };
+            let word = if dry_run == DryRun::Client && patched != info.object {
+                dry_run.operation(word)
+            } else {
+                word.to_string()
+            };
+            for_write(k, &word)?.show(k, &patched)?;
             continue;
         }
         let w = Write { dry_run: dry_run == DryRun::Server, manager: manager(k, "kubectl-patch"), ..Write::default() };
@@ -107,4 +90,19 @@ async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text("no objects passed to patch"));
     }
     Ok(())
+}
+
+/// What a patch makes of an object, without a server.
+fn offline(object: &Value, kind: PatchType, body: &str) -> Result<Value, Error> {
+    let patch = Value::parse(body).map_err(Error::text)?;
+    let (o, p) = (object.to_api(), patch.to_api());
+    let made = match kind {
+        PatchType::Json => ::api::patch::json(&o, &p).map_err(|e| Error::text(e.to_string()))?,
+        PatchType::Strategic => match crate::merge::schema_of(object.str("apiVersion"), object.str("kind")) {
+            Some(desc) => ::api::patch::strategic(&o, &p, desc).map_err(|e| Error::text(e.to_string()))?,
+            None => ::api::patch::merge(&o, &p),
+        },
+        _ => ::api::patch::merge(&o, &p),
+    };
+    Ok(Value::from(&made))
 }

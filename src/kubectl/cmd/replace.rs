@@ -1,43 +1,15 @@
 //! `kubectl replace`.
 
-use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, PRINT, SAVE_CONFIG, VALIDATE, manager, validation};
+use super::{DryRun, manager, validation};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::object::for_write;
 use crate::server::{Delete, Write};
 use crate::session::Kubectl;
 use std::time::Duration;
 
-const FLAGS: &[Flag] = &[
-    flag("cascade", Type::String, "background", "Must be \"background\", \"orphan\", or \"foreground\".")
-        .bare("background"),
-    flag("force", Type::Bool, "false", "If true, immediately remove resources from API and bypass graceful deletion."),
-    flag("grace-period", Type::Int, "-1", "Period of time in seconds given to the resource to terminate gracefully."),
-    flag("raw", Type::String, "", "Raw URI to PUT to the server."),
-    flag(
-        "subresource",
-        Type::String,
-        "",
-        "If specified, replace will operate on the subresource of the requested object.",
-    ),
-    flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
-    flag("wait", Type::Bool, "false", "If true, wait for resources to be gone before returning."),
-];
-
-/// The verb.
-pub static REPLACE: Command = Command {
-    name: "replace",
-    aliases: &[],
-    short: "Replace a resource by file name or stdin",
-    usage: "-f FILENAME",
-    flags: &[FLAGS, PRINT, FILES, DRY_RUN, VALIDATE, FIELD_MANAGER, SAVE_CONFIG],
-    required: &[],
-    run: Some(|k| Box::pin(replace(k))),
-    children: &[],
-};
-
-async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let validation = validation(f)?;

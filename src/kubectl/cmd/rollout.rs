@@ -1,10 +1,8 @@
 //! `kubectl rollout`: status, pause, resume, restart; history and undo have a file of their own.
 
-use super::rollout_history::{HISTORY, UNDO};
-use super::{Command, FIELD_MANAGER, FILES, PRINT, SELECTOR, manager};
+use super::manager;
 use crate::builder::{Builder, Info, Visit};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::print::object::for_write;
 use crate::print::time::rfc3339;
@@ -13,65 +11,6 @@ use crate::session::Kubectl;
 use crate::value::{Value, object};
 use ::api::rest::{EventType, PatchType};
 use std::time::Duration;
-
-/// The group.
-pub static ROLLOUT: Command = Command {
-    name: "rollout",
-    aliases: &[],
-    short: "Manage the rollout of a resource",
-    usage: "SUBCOMMAND",
-    flags: &[],
-    required: &[],
-    run: None,
-    children: &[&HISTORY, &PAUSE, &RESTART, &RESUME, &STATUS, &UNDO],
-};
-
-const STATUS_FLAGS: &[Flag] = &[
-    flag("revision", Type::Int, "0", "Pin to a specific revision for showing its status."),
-    flag("timeout", Type::Duration, "0s", "The length of time to wait before ending watch, zero means never."),
-    flag("watch", Type::Bool, "true", "Watch the status of the rollout until it's done.").short('w'),
-];
-
-static STATUS: Command = Command {
-    name: "status",
-    aliases: &[],
-    short: "Show the status of the rollout",
-    usage: "(TYPE NAME | TYPE/NAME) [flags]",
-    flags: &[STATUS_FLAGS, FILES, SELECTOR],
-    required: &[],
-    run: Some(|k| Box::pin(status(k))),
-    children: &[],
-};
-static PAUSE: Command = Command {
-    name: "pause",
-    aliases: &[],
-    short: "Mark the provided resource as paused",
-    usage: "RESOURCE",
-    flags: &[PRINT, FILES, SELECTOR, FIELD_MANAGER],
-    required: &[],
-    run: Some(|k| Box::pin(change(k, "pause"))),
-    children: &[],
-};
-static RESUME: Command = Command {
-    name: "resume",
-    aliases: &[],
-    short: "Resume a paused resource",
-    usage: "RESOURCE",
-    flags: &[PRINT, FILES, SELECTOR, FIELD_MANAGER],
-    required: &[],
-    run: Some(|k| Box::pin(change(k, "resume"))),
-    children: &[],
-};
-static RESTART: Command = Command {
-    name: "restart",
-    aliases: &[],
-    short: "Restart a resource",
-    usage: "RESOURCE",
-    flags: &[PRINT, FILES, SELECTOR, FIELD_MANAGER],
-    required: &[],
-    run: Some(|k| Box::pin(change(k, "restart"))),
-    children: &[],
-};
 
 /// What a rollout command is about.
 pub async fn find(k: &Kubectl<'_>) -> Result<Visit, Error> {
@@ -83,7 +22,8 @@ pub async fn find(k: &Kubectl<'_>) -> Result<Visit, Error> {
     b.run(k).await
 }
 
-async fn status(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn status(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let revision = f.int("revision");
     if revision < 0 {
@@ -256,7 +196,8 @@ fn stateful_set_status(d: &Value, _: i64) -> Result<(String, bool), Error> {
     ))
 }
 
-async fn change(k: &Kubectl<'_>, verb: &str) -> Result<(), Error> {
+/// The command.
+pub async fn change(k: &Kubectl<'_>, verb: &str) -> Result<(), Error> {
     let (infos, failed) = find(k).await?.infos();
     let mut errors: Vec<Error> = failed.err().into_iter().collect();
     if infos.is_empty() && errors.is_empty() {

@@ -1,13 +1,12 @@
 //! `kubectl rollout history` and `kubectl rollout undo`.
 
+use super::DryRun;
 use super::rollout::find;
-use super::{Command, DRY_RUN, DryRun, FILES, PRINT, SELECTOR};
 use crate::builder::Info;
 use crate::describe::Writer;
 use crate::describe::template::pod_template;
 use crate::describe::writer::{controller_of, selector_text};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::print::object::{WRITE_FORMATS, by_format, for_write};
 use crate::print::tabwriter::{DESCRIBE, TabWriter};
@@ -16,35 +15,6 @@ use crate::session::Kubectl;
 use crate::value::{Object, Value, object};
 use ::api::rest::PatchType;
 use std::collections::BTreeMap;
-
-const HISTORY_FLAGS: &[Flag] =
-    &[flag("revision", Type::Int, "0", "See the details, including podTemplate of the revision specified")];
-const UNDO_FLAGS: &[Flag] =
-    &[flag("to-revision", Type::Int, "0", "The revision to rollback to. Default to 0 (last revision).")];
-
-/// `history`
-pub static HISTORY: Command = Command {
-    name: "history",
-    aliases: &[],
-    short: "View rollout history",
-    usage: "(TYPE NAME | TYPE/NAME) [flags]",
-    flags: &[HISTORY_FLAGS, PRINT, FILES, SELECTOR],
-    required: &[],
-    run: Some(|k| Box::pin(history(k))),
-    children: &[],
-};
-
-/// `undo`
-pub static UNDO: Command = Command {
-    name: "undo",
-    aliases: &[],
-    short: "Undo a previous rollout",
-    usage: "(TYPE NAME | TYPE/NAME) [flags]",
-    flags: &[UNDO_FLAGS, PRINT, FILES, SELECTOR, DRY_RUN],
-    required: &[],
-    run: Some(|k| Box::pin(undo(k))),
-    children: &[],
-};
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
@@ -84,8 +54,9 @@ async fn revisions(k: &Kubectl<'_>, info: &Info) -> Result<BTreeMap<i64, Value>,
             Ok(list.into_iter().filter(owned_by).map(|r| (r.int("revision"), r)).collect())
         }
         _ => Err(Error::text(format!(
-            "no history viewer has been implemented for {}",
-            quote(&crate::mapping::qualified(kind, &info.mapping.group))
+            "error retrieving history for {}, no visitor method exists for {{{}}}",
+            quote(&crate::mapping::qualified(kind, &info.mapping.group)),
+            format_args!("{} {kind}", info.mapping.group)
         ))),
     }
 }
@@ -104,7 +75,8 @@ fn template_of(info: &Info, revision: &Value) -> Value {
     t
 }
 
-async fn history(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn history(k: &Kubectl<'_>) -> Result<(), Error> {
     let wanted = k.flags.int("revision");
     if k.args().is_empty() && k.flags.list("filename").is_empty() {
         return Err(Error::text("required resource not specified"));
@@ -158,7 +130,8 @@ async fn history(k: &Kubectl<'_>) -> Result<(), Error> {
     Error::aggregate(errors)
 }
 
-async fn undo(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn undo(k: &Kubectl<'_>) -> Result<(), Error> {
     let dry_run = DryRun::of(&k.flags)?;
     let visit = find(k).await?;
     let mut errors = Vec::new();
@@ -192,8 +165,9 @@ async fn rollback(k: &Kubectl<'_>, info: &Info, dry_run: DryRun) -> Result<Strin
     let kind = info.mapping.kind.as_str();
     if !matches!(kind, "Deployment" | "DaemonSet" | "StatefulSet") {
         return Err(Error::text(format!(
-            "no rollbacker has been implemented for {}",
-            quote(&crate::mapping::qualified(kind, &info.mapping.group))
+            "error retrieving rollbacker for {}, no visitor method exists for {{{}}}",
+            quote(&crate::mapping::qualified(kind, &info.mapping.group)),
+            format_args!("{} {kind}", info.mapping.group)
         )));
     }
     let found = revisions(k, info).await?;

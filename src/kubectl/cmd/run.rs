@@ -1,8 +1,7 @@
 //! `kubectl run`.
 
-use super::{Command, DRY_RUN, DryRun, FIELD_MANAGER, PRINT, RECORD, SAVE_CONFIG, manager};
+use super::{DryRun, manager};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::print::object::for_write;
 use crate::server::{Delete, Piece, Write};
@@ -10,68 +9,6 @@ use crate::session::Kubectl;
 use crate::value::{Value, object};
 use ::api::rest::LogOptions;
 use std::time::Duration;
-
-const FLAGS: &[Flag] = &[
-    flag("annotations", Type::StringArray, "", "Annotations to apply to the pod."),
-    flag("attach", Type::Bool, "false", "If true, wait for the Pod to start running, and then attach to the Pod."),
-    flag(
-        "command",
-        Type::Bool,
-        "false",
-        "If true and extra arguments are present, use them as the 'command' field in the container.",
-    ),
-    flag("env", Type::StringArray, "", "Environment variables to set in the container."),
-    flag(
-        "expose",
-        Type::Bool,
-        "false",
-        "If true, create a ClusterIP service associated with the pod. Requires `--port`.",
-    ),
-    flag("image", Type::String, "", "The image for the container to run."),
-    flag("image-pull-policy", Type::String, "", "The image pull policy for the container."),
-    flag("labels", Type::String, "", "Comma separated labels to apply to the pod. Will override previous values.")
-        .short('l'),
-    flag(
-        "leave-stdin-open",
-        Type::Bool,
-        "false",
-        "If the pod is started in interactive mode or with stdin, leave stdin open after the first attach completes.",
-    ),
-    flag(
-        "override-type",
-        Type::String,
-        "merge",
-        "The method used to override the generated object: json, merge, or strategic.",
-    ),
-    flag("overrides", Type::String, "", "An inline JSON override for the generated object."),
-    flag("pod-running-timeout", Type::Duration, "1m0s", "The length of time to wait until at least one pod is running"),
-    flag("port", Type::String, "", "The port that this container exposes."),
-    flag("privileged", Type::Bool, "false", "If true, run the container in privileged mode."),
-    flag("quiet", Type::Bool, "false", "If true, suppress prompt messages.").short('q'),
-    flag(
-        "restart",
-        Type::String,
-        "Always",
-        "The restart policy for this Pod.  Legal values [Always, OnFailure, Never].",
-    ),
-    flag("rm", Type::Bool, "false", "If true, delete the pod after it exits."),
-    flag("stdin", Type::Bool, "false", "Keep stdin open on the container in the pod, even if nothing is attached.")
-        .short('i'),
-    flag("timeout", Type::Duration, "0s", "The length of time to wait before giving up on a delete."),
-    flag("tty", Type::Bool, "false", "Allocate a TTY for the container in the pod.").short('t'),
-];
-
-/// The verb.
-pub static RUN: Command = Command {
-    name: "run",
-    aliases: &[],
-    short: "Run a particular image on the cluster",
-    usage: "NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--overrides=inline-json] [--command] -- [COMMAND] [args...]",
-    flags: &[FLAGS, PRINT, DRY_RUN, FIELD_MANAGER, SAVE_CONFIG, RECORD],
-    required: &["image"],
-    run: Some(|k| Box::pin(run(k))),
-    children: &[],
-};
 
 /// Lays an inline JSON override over an object, as a JSON merge patch.
 pub fn override_with(o: &mut Value, text: &str) -> Result<(), Error> {
@@ -101,7 +38,7 @@ fn merge(into: &mut Value, patch: &Value) {
 }
 
 /// Whether a text is an image reference (distribution/reference's grammar).
-fn is_reference(image: &str) -> bool {
+pub fn is_reference(image: &str) -> bool {
     let (rest, digest) = match image.split_once('@') {
         Some((r, d)) => (r, Some(d)),
         None => (image, None),
@@ -145,7 +82,8 @@ fn is_reference(image: &str) -> bool {
     tag_ok && names_ok
 }
 
-async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let attach = f.bool("attach") || (f.bool("stdin") && !f.changed("attach"));

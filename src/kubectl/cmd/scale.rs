@@ -1,9 +1,8 @@
 //! `kubectl scale`.
 
-use super::{ALL, Command, DRY_RUN, DryRun, FILES, PRINT, RECORD, SELECTOR};
+use super::DryRun;
 use crate::builder::{Builder, Info};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::object::for_write;
 use crate::server::Write;
 use crate::session::Kubectl;
@@ -11,31 +10,8 @@ use crate::value::object;
 use ::api::rest::PatchType;
 use std::time::Duration;
 
-const FLAGS: &[Flag] = &[
-    flag("current-replicas", Type::Int, "-1", "Precondition for current size."),
-    flag("replicas", Type::Int, "0", "The new desired number of replicas. Required."),
-    flag("resource-version", Type::String, "", "Precondition for resource version."),
-    flag(
-        "timeout",
-        Type::Duration,
-        "0s",
-        "The length of time to wait before giving up on a scale operation, zero means don't wait.",
-    ),
-];
-
-/// The verb.
-pub static SCALE: Command = Command {
-    name: "scale",
-    aliases: &[],
-    short: "Set a new size for a deployment, replica set, or replication controller",
-    usage: "[--resource-version=version] [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, ALL, DRY_RUN, RECORD],
-    required: &["replicas"],
-    run: Some(|k| Box::pin(scale(k))),
-    children: &[],
-};
-
-async fn scale(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn scale(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let mut printer = for_write(k, &dry_run.operation("scaled"))?;

@@ -1,9 +1,8 @@
 //! `kubectl set`: image and resources; env has a file of its own.
 
-use super::{ALL, Command, DRY_RUN, DryRun, FIELD_MANAGER, FILES, LOCAL, PRINT, RECORD, SELECTOR, manager};
+use super::{DryRun, manager};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::merge;
 use crate::print::human::quote;
 use crate::print::object::for_write;
@@ -11,47 +10,6 @@ use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::PatchType;
-
-/// The group.
-pub static SET: Command = Command {
-    name: "set",
-    aliases: &[],
-    short: "Set specific features on objects",
-    usage: "SUBCOMMAND",
-    flags: &[],
-    required: &[],
-    run: None,
-    children: &[&IMAGE, &RESOURCES, &super::set_env::ENV],
-};
-
-static IMAGE: Command = Command {
-    name: "image",
-    aliases: &[],
-    short: "Update the image of a pod template",
-    usage: "(-f FILENAME | TYPE NAME) CONTAINER_NAME_1=CONTAINER_IMAGE_1 ... CONTAINER_NAME_N=CONTAINER_IMAGE_N",
-    flags: &[PRINT, FILES, SELECTOR, ALL, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(image(k))),
-    children: &[],
-};
-
-const RESOURCE_FLAGS: &[Flag] = &[
-    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.")
-        .short('c'),
-    flag("limits", Type::String, "", "The resource requirement limits for this container."),
-    flag("requests", Type::String, "", "The resource requirement requests for this container."),
-];
-
-static RESOURCES: Command = Command {
-    name: "resources",
-    aliases: &[],
-    short: "Update resource requests/limits on objects with pod templates",
-    usage: "(-f FILENAME | TYPE NAME)  ([--limits=LIMITS & --requests=REQUESTS]",
-    flags: &[RESOURCE_FLAGS, PRINT, FILES, SELECTOR, ALL, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(resources(k))),
-    children: &[],
-};
 
 /// The path of an object's pod spec; None for kinds without one.
 pub fn pod_spec(kind: &str) -> Option<&'static str> {
@@ -78,8 +36,14 @@ pub async fn find(k: &Kubectl<'_>, args: &[String]) -> Result<Vec<Info>, Error> 
     let f = &k.flags;
     let mut b = Builder::new(k).labels(f.str("selector")).arguments(k, f.bool("all"), args);
     b.latest = true;
-    let (infos, failed) = b.run(k).await?.infos();
+    let (mut infos, failed) = b.run(k).await?.infos();
     failed?;
+    if f.bool("local") {
+        // Without a server objects are what their Go types make of them.
+        for info in &mut infos {
+            info.object = crate::resource::typed(&info.object);
+        }
+    }
     Ok(infos)
 }
 
@@ -130,7 +94,8 @@ pub async fn update(
     Error::aggregate(errors)
 }
 
-async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let (resources, pairs) = super::label::split(k.args(), "image")?;
     let mut images: Vec<(String, String)> = Vec::new();
@@ -196,7 +161,8 @@ fn quantities(spec: &str) -> Result<Vec<(String, String)>, Error> {
     Ok(out)
 }
 
-async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let infos = find(k, k.args()).await?;
     if f.bool("all") && !f.str("selector").is_empty() {

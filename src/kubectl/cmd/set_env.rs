@@ -1,53 +1,17 @@
 //! `kubectl set env`.
 
 use super::set::{find, pod_spec, selects, update};
-use super::{ALL, Command, DRY_RUN, FIELD_MANAGER, FILES, LOCAL, PRINT, RECORD, SELECTOR};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::print::human::quote;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
-
-const FLAGS: &[Flag] = &[
-    flag("containers", Type::String, "*", "The names of containers in the selected pod templates to change.")
-        .short('c'),
-    flag(
-        "env",
-        Type::StringArray,
-        "",
-        "Specify a key-value pair for an environment variable to set into each container.",
-    )
-    .short('e'),
-    flag("from", Type::String, "", "The name of a resource from which to inject environment variables"),
-    flag("keys", Type::StringSlice, "", "Comma-separated list of keys to import from specified resource"),
-    flag("list", Type::Bool, "false", "If true, display the environment and any changes in the standard format."),
-    flag(
-        "overwrite",
-        Type::Bool,
-        "true",
-        "If true, allow environment to be overwritten, otherwise reject updates that overwrite existing environment.",
-    ),
-    flag("prefix", Type::String, "", "Prefix to append to variable names"),
-    flag("resolve", Type::Bool, "false", "If true, show secret or configmap references when listing variables"),
-];
-
-/// The verb.
-pub static ENV: Command = Command {
-    name: "env",
-    aliases: &[],
-    short: "Update environment variables on a pod template",
-    usage: "RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, ALL, DRY_RUN, FIELD_MANAGER, LOCAL, RECORD],
-    required: &[],
-    run: Some(|k| Box::pin(env(k))),
-    children: &[],
-};
 
 fn env_name(key: &str) -> String {
     key.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
-async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if f.bool("all") && !f.str("selector").is_empty() {
         return Err(Error::text("cannot set --all and --selector at the same time"));

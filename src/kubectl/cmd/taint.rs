@@ -1,9 +1,8 @@
 //! `kubectl taint`.
 
-use super::{ALL, Command, DRY_RUN, DryRun, FIELD_MANAGER, PRINT, SELECTOR, VALIDATE, manager};
+use super::{DryRun, manager};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::merge;
 use crate::print::human::quote;
 use crate::print::object::for_write;
@@ -11,20 +10,6 @@ use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 use ::api::rest::PatchType;
-
-const FLAGS: &[Flag] = &[flag("overwrite", Type::Bool, "false", "If true, allow taints to be overwritten.")];
-
-/// The verb.
-pub static TAINT: Command = Command {
-    name: "taint",
-    aliases: &[],
-    short: "Update the taints on one or more nodes",
-    usage: "NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N",
-    flags: &[FLAGS, PRINT, SELECTOR, ALL, DRY_RUN, FIELD_MANAGER, VALIDATE],
-    required: &[],
-    run: Some(|k| Box::pin(taint(k))),
-    children: &[],
-};
 
 #[derive(Clone, PartialEq)]
 struct Taint {
@@ -110,7 +95,8 @@ fn parse(specs: &[String]) -> Result<(Vec<Taint>, Vec<Taint>), String> {
     Ok((add, remove))
 }
 
-async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
     let validation = super::validation(f)?;

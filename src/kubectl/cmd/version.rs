@@ -1,36 +1,17 @@
 //! `kubectl version`.
 
-use super::Command;
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
-use crate::print::human::quote;
 use crate::print::object::yaml;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
-
-const FLAGS: &[Flag] = &[
-    flag("client", Type::Bool, "false", "If true, shows client version only (no server required)."),
-    flag("output", Type::String, "", "One of 'yaml' or 'json'.").short('o'),
-];
-
-/// The verb.
-pub static VERSION: Command = Command {
-    name: "version",
-    aliases: &[],
-    short: "Print the client and server version information",
-    usage: "",
-    flags: &[FLAGS],
-    required: &[],
-    run: Some(|k| Box::pin(version(k))),
-    children: &[],
-};
 
 /// The release that is simulated.
 pub const RELEASE: &str = "v1.37.2";
 /// The kustomize that comes with it.
 const KUSTOMIZE: &str = "v5.8.1";
 
-async fn version(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn version(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     if !k.args().is_empty() {
         return Err(Error::text(format!("extra arguments: [{}]", k.args().join(" "))));
@@ -39,7 +20,6 @@ async fn version(k: &Kubectl<'_>) -> Result<(), Error> {
     if !["", "yaml", "json"].contains(&output) {
         return Err(Error::text("--output must be 'yaml' or 'json'"));
     }
-    let _ = quote;
     let mut failed = Ok(());
     let mut server = Value::Null;
     if !f.bool("client") {
@@ -70,8 +50,42 @@ async fn version(k: &Kubectl<'_>) -> Result<(), Error> {
                 k.out(&format!("Server Version: {}\n", server.str("gitVersion")));
             }
         }
-        "yaml" => k.out(&yaml(&all)),
-        _ => k.out(&format!("{}\n", all.to_json_indent("  "))),
+        "yaml" => k.out(&format!("{}\n", yaml(&all))),
+        _ => k.out(&in_order(&all)),
     }
     failed
+}
+
+/// The fields of a version in the order of Go's struct.
+const ORDER: [&str; 13] = [
+    "major",
+    "minor",
+    "emulationMajor",
+    "emulationMinor",
+    "minCompatibilityMajor",
+    "minCompatibilityMinor",
+    "gitVersion",
+    "gitCommit",
+    "gitTreeState",
+    "buildDate",
+    "goVersion",
+    "compiler",
+    "platform",
+];
+
+/// The versions as JSON, fields as Go's structs have them.
+fn in_order(all: &Value) -> String {
+    let mut parts = Vec::new();
+    for name in ["clientVersion", "kustomizeVersion", "serverVersion"] {
+        match all.at(name) {
+            Value::Null => {}
+            Value::Object(m) => {
+                let fields: Vec<String> =
+                    ORDER.iter().filter_map(|f| m.get(*f).map(|v| format!("    \"{f}\": {}", v.to_json()))).collect();
+                parts.push(format!("  \"{name}\": {{\n{}\n  }}", fields.join(",\n")));
+            }
+            v => parts.push(format!("  \"{name}\": {}", v.to_json())),
+        }
+    }
+    format!("{{\n{}\n}}\n", parts.join(",\n"))
 }

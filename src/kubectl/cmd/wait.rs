@@ -1,9 +1,7 @@
 //! `kubectl wait`.
 
-use super::{ALL, ALL_NAMESPACES, Command, FIELD_SELECTOR, FILES, LOCAL, PRINT, SELECTOR};
 use crate::builder::{Builder, Info, Visit};
 use crate::error::Error;
-use crate::flags::{Flag, Type, flag};
 use crate::jsonpath::{JsonPath, relaxed};
 use crate::print::human::quote;
 use crate::print::object::for_write;
@@ -13,28 +11,6 @@ use crate::value::Value;
 use ::api::rest::{EventType, ListOptions};
 use sim::Instant;
 use std::time::Duration;
-
-const FLAGS: &[Flag] = &[
-    flag(
-        "for",
-        Type::StringArray,
-        "",
-        "The condition to wait on: [create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]].",
-    ),
-    flag("timeout", Type::Duration, "30s", "The length of time to wait before giving up."),
-];
-
-/// The verb.
-pub static WAIT: Command = Command {
-    name: "wait",
-    aliases: &[],
-    short: "Wait for a specific condition on one or many resources",
-    usage: "([-f FILENAME] | resource.group/resource.name | resource.group [(-l label | --all)]) [--for=create|--for=delete|--for condition=available|--for=jsonpath='{}'[=value]]",
-    flags: &[FLAGS, PRINT, FILES, SELECTOR, FIELD_SELECTOR, ALL, ALL_NAMESPACES, LOCAL],
-    required: &[],
-    run: Some(|k| Box::pin(wait(k))),
-    children: &[],
-};
 
 enum Condition {
     Delete,
@@ -98,7 +74,8 @@ fn split_path(input: &str) -> Vec<String> {
     out
 }
 
-async fn wait(k: &Kubectl<'_>) -> Result<(), Error> {
+/// The command.
+pub async fn wait(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let mut printer = for_write(k, "condition met")?;
     let texts = f.list("for");

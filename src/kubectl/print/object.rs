@@ -17,6 +17,8 @@ pub enum Printer {
     Json,
     /// `yaml`; counts what was printed.
     Yaml(usize),
+    /// `kyaml`
+    Kyaml,
     /// `jsonpath`, as text or as JSON.
     JsonPath(JsonPath, String, bool),
     /// `custom-columns`
@@ -65,6 +67,7 @@ pub fn by_format(k: &Kubectl<'_>, format: &str, allowed: &str) -> Result<Printer
     match head {
         "json" if head == format => return Ok(Printer::Json),
         "yaml" if head == format => return Ok(Printer::Yaml(0)),
+        "kyaml" if head == format => return Ok(Printer::Kyaml),
         "name" if head == format => return Ok(Printer::Name(String::new())),
         "jsonpath" | "jsonpath-as-json" | "jsonpath-file" => {
             if value.is_empty() {
@@ -170,6 +173,11 @@ pub fn yaml(object: &Value) -> String {
 }
 
 impl Printer {
+    /// Whether managed fields are left out unless they were asked for.
+    pub fn omits_managed_fields(&self) -> bool {
+        matches!(self, Printer::Json | Printer::Yaml(_) | Printer::Kyaml | Printer::Name(_))
+    }
+
     /// Prints an object. A failure is told after what was printed before it.
     pub fn show(&mut self, k: &Kubectl<'_>, object: &Value) -> Result<(), Error> {
         let (text, done) = self.render(object);
@@ -202,6 +210,7 @@ impl Printer {
                 let text = yaml(object);
                 Ok(if *count > 1 { format!("---\n{text}") } else { text })
             }
+            Printer::Kyaml => Ok(super::kyaml::print(object)),
             Printer::JsonPath(path, template, as_json) => {
                 let got = if *as_json { path.execute_json(object) } else { path.execute(object) };
                 got.map_err(|e| {
@@ -225,7 +234,10 @@ impl Printer {
                 for item in items {
                     let mut cells = Vec::new();
                     for (_, path) in columns.iter() {
-                        let found = path.find(item).map_err(plain)?;
+                        let found = match path.find(item) {
+                            Ok(found) => found,
+                            Err(e) => return Err((tabs.flush(), Error::Text(e))),
+                        };
                         let mut texts: Vec<String> = Vec::new();
                         if found.first().is_none_or(Vec::is_empty) {
                             texts.push("<none>".into());

@@ -2,46 +2,9 @@
 
 use crate::cluster::World;
 use crate::session::cluster_view::server;
+use kubectl::complete::Candidates;
 use view::{Candidate, Completions};
 
-const VERBS: &[(&str, &str)] = &[
-    ("annotate", "Update the annotations on a resource"),
-    ("api-resources", "Print the supported API resources on the server"),
-    ("api-versions", "Print the supported API versions on the server"),
-    ("apply", "Apply a configuration to a resource by file name or stdin"),
-    ("auth", "Inspect authorization"),
-    ("cluster-info", "Display cluster information"),
-    ("cordon", "Mark node as unschedulable"),
-    ("create", "Create a resource from a file or from stdin"),
-    ("delete", "Delete resources by file names, stdin, resources and names, or by resources and label selector"),
-    ("describe", "Show details of a specific resource or group of resources"),
-    ("diff", "Diff the live version against a would-be applied version"),
-    ("drain", "Drain node in preparation for maintenance"),
-    ("events", "List events"),
-    ("exec", "Execute a command in a container"),
-    ("explain", "Get documentation for a resource"),
-    ("expose", "Take a replication controller, service, deployment or pod and expose it as a new Kubernetes service"),
-    ("get", "Display one or many resources"),
-    ("label", "Update the labels on a resource"),
-    ("logs", "Print the logs for a container in a pod"),
-    ("patch", "Update fields of a resource"),
-    ("rollout", "Manage the rollout of a resource"),
-    ("run", "Run a particular image on the cluster"),
-    ("scale", "Set a new size for a deployment, replica set, or replication controller"),
-    ("set", "Set specific features on objects"),
-    ("taint", "Update the taints on one or more nodes"),
-    ("uncordon", "Mark node as schedulable"),
-    ("version", "Print the client and server version information"),
-    ("wait", "Wait for a specific condition on one or many resources"),
-];
-const ROLLOUT: &[(&str, &str)] = &[
-    ("history", "View rollout history"),
-    ("pause", "Mark the provided resource as paused"),
-    ("restart", "Restart a resource"),
-    ("resume", "Resume a paused resource"),
-    ("status", "Show the status of the rollout"),
-    ("undo", "Undo a previous rollout"),
-];
 const CLUSTER: &[(&str, &str)] = &[
     ("cut", "cut the way between two, or from everybody"),
     ("fill", "fill a node's memory or disk"),
@@ -54,16 +17,6 @@ const CLUSTER: &[(&str, &str)] = &[
     ("status", "list the faults that are on"),
     ("stop", "SIGTERM; for a node, power off"),
 ];
-const FLAGS: &[(&str, &str)] = &[
-    ("--all-namespaces", "across all namespaces"),
-    ("--field-selector=", "selector (field query) to filter on"),
-    ("--namespace=", "the namespace scope"),
-    ("--output=", "output format"),
-    ("--selector=", "selector (label query) to filter on"),
-    ("--show-labels", "show all labels as the last column"),
-    ("--watch", "watch for changes"),
-];
-
 /// Candidates at a cursor.
 pub fn complete(world: &World, id: u32, line: &str, cursor: usize) -> Completions {
     let before = line.get(..cursor.min(line.len())).unwrap_or(line);
@@ -116,92 +69,39 @@ fn candidates(world: &World, words: &[&str], word: &str) -> Vec<Candidate> {
     }
 }
 
+/// What kubectl's own tables say, names of objects read from the store.
 fn kubectl(world: &World, words: &[&str], word: &str) -> Vec<Candidate> {
-    let last = words.last().copied().unwrap_or_default();
-    if matches!(last, "-n" | "--namespace") {
-        return plain(names(world, "namespaces", None));
-    }
-    if matches!(last, "-o" | "--output") {
-        return plain(["json", "name", "wide", "yaml", "jsonpath=", "custom-columns="].map(str::to_string));
-    }
-    if let Some(prefix) = word.strip_prefix("--namespace=").map(|_| "--namespace=") {
-        return plain(names(world, "namespaces", None).into_iter().map(|n| format!("{prefix}{n}")));
-    }
-    if word.starts_with('-') {
-        return table(FLAGS);
-    }
-    let namespace = namespace(words);
-    let bare: Vec<&str> = bare(words);
-    match bare.as_slice() {
-        [] => table(VERBS),
-        ["rollout"] => table(ROLLOUT),
-        ["set"] => table(&[
-            ("env", "Update environment variables on a pod template"),
-            ("image", "Update the image of a pod template"),
-            ("resources", "Update resource requests/limits on objects with pod templates"),
-        ]),
-        ["logs" | "exec", ..] if bare.len() == 1 => {
-            let mut out = plain(names(world, "pods", Some(namespace)));
-            if let Some(kind) = word.split_once('/').map(|(k, _)| k) {
-                out.extend(plain(names(world, kind, Some(namespace)).into_iter().map(|n| format!("{kind}/{n}"))));
-            }
-            out
-        }
-        ["cordon" | "uncordon" | "drain"] => plain(names(world, "nodes", None)),
-        ["taint"] => plain(["node".to_string(), "nodes".to_string()]),
-        ["create"] => {
-            plain(["configmap", "deployment", "namespace", "secret", "service", "serviceaccount"].map(str::to_string))
-        }
-        [
-            "get" | "describe" | "delete" | "label" | "annotate" | "patch" | "scale" | "expose" | "wait" | "explain"
-            | "edit",
-        ]
-        | ["rollout" | "set", _] => {
-            if let Some((kind, _)) = word.split_once('/') {
-                return plain(names(world, kind, Some(namespace)).into_iter().map(|n| format!("{kind}/{n}")));
-            }
-            kinds()
-        }
-        [_, kind, ..] | [_, _, kind, ..] if bare.len() >= 2 => {
-            let kind = if matches!(bare.first(), Some(&("rollout" | "set"))) {
-                bare.get(2).copied().unwrap_or(kind)
-            } else {
-                kind
-            };
-            plain(names(world, kind, Some(namespace)))
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Words that are no flags and no flag's value.
-fn bare<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
     let mut out = Vec::new();
-    let mut value = false;
-    for word in words {
-        if std::mem::take(&mut value) {
-            continue;
+    for part in kubectl::complete::complete(&words, word) {
+        match part {
+            Candidates::Words(list) => out.extend(list.into_iter().map(|(text, description)| Candidate {
+                closed: !text.ends_with('='),
+                text,
+                description,
+            })),
+            Candidates::Kinds => out.extend(kinds()),
+            Candidates::Names { kind, namespace, prefix } => {
+                let found = names(world, &kind, Some(&namespace)).into_iter();
+                out.extend(plain(found.map(|name| format!("{prefix}{name}"))));
+            }
+            Candidates::Containers { pod, namespace } => out.extend(plain(containers(world, &pod, &namespace))),
+            Candidates::Contexts => out.extend(plain(["kubernetes-admin@kubernetes".to_string()])),
         }
-        if word.starts_with('-') {
-            value = matches!(*word, "-n" | "--namespace" | "-o" | "--output" | "-l" | "--selector" | "-c" | "-f");
-            continue;
-        }
-        out.push(*word);
     }
     out
 }
 
-fn namespace<'a>(words: &[&'a str]) -> &'a str {
-    let mut iter = words.iter();
-    while let Some(word) = iter.next() {
-        if let Some(name) = word.strip_prefix("--namespace=") {
-            return name;
-        }
-        if matches!(*word, "-n" | "--namespace") {
-            return iter.next().copied().unwrap_or("default");
-        }
-    }
-    "default"
+/// The containers of a pod.
+fn containers(world: &World, pod: &str, namespace: &str) -> Vec<String> {
+    let Some(server) = server(world) else { return Vec::new() };
+    let Some(resource) = server.resources.iter().find(|r| r.kind.plural == "pods") else { return Vec::new() };
+    let mut out = Vec::new();
+    server.cache.resource(resource.index).each(namespace, |object: &api::AnyRev| {
+        let found = object.downcast::<api::core_v1::Pod>().filter(|p| p.metadata.name == *pod);
+        out.extend(found.iter().flat_map(|p| p.spec.containers.iter()).map(|c| c.name.to_string()));
+    });
+    out
 }
 
 fn kinds() -> Vec<Candidate> {

@@ -1,0 +1,61 @@
+//! KYAML, the flow-style YAML of `-o kyaml` (`sigs.k8s.io/yaml/kyaml`).
+
+use crate::value::Value;
+
+/// An object as one document.
+pub fn print(object: &Value) -> String {
+    let mut out = "---\n".to_string();
+    write(object, 0, &mut out);
+    out.push('\n');
+    out
+}
+
+fn write(v: &Value, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth + 1);
+    match v {
+        Value::Object(m) if m.is_empty() => out.push_str("{}"),
+        Value::Object(m) => {
+            out.push_str("{\n");
+            for (key, inner) in m {
+                out.push_str(&format!("{indent}{}: ", key_of(key)));
+                write(inner, depth + 1, out);
+                out.push_str(",\n");
+            }
+            out.push_str(&format!("{}}}", "  ".repeat(depth)));
+        }
+        Value::Array(list) if list.is_empty() => out.push_str("[]"),
+        // Lists of objects keep their brackets together.
+        Value::Array(list) if list.iter().all(|i| matches!(i, Value::Object(m) if !m.is_empty())) => {
+            out.push('[');
+            for (i, inner) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                write(inner, depth, out);
+            }
+            out.push(']');
+        }
+        Value::Array(list) => {
+            out.push_str("[\n");
+            for inner in list {
+                out.push_str(&indent);
+                write(inner, depth + 1, out);
+                out.push_str(",\n");
+            }
+            out.push_str(&format!("{}]", "  ".repeat(depth)));
+        }
+        Value::String(s) => out.push_str(&crate::print::human::quote(s)),
+        other => out.push_str(&other.to_json()),
+    }
+}
+
+/// A key, in quotes when YAML could read it as something else.
+fn key_of(key: &str) -> String {
+    let plain = key.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
+        && !matches!(
+            key.to_lowercase().as_str(),
+            "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null" | "nan" | "inf"
+        );
+    if plain { key.to_string() } else { crate::print::human::quote(key) }
+}
