@@ -5,6 +5,7 @@ use std::rc::Rc;
 use api::json::Value;
 use api::rest::{Answer, Request, Target, Verb};
 use api::{KindInfo, List, Status, Str};
+use sim::Duration;
 
 use crate::Inner;
 
@@ -46,7 +47,7 @@ fn json(value: Value) -> Answer {
 }
 
 /// Answers a path.
-pub(crate) fn path(server: &Inner, request: &Request) -> Result<Answer, Status> {
+pub(crate) async fn path(server: &Inner, request: &Request) -> Result<Answer, Status> {
     let Target::Path(path) = &request.target else { return Err(Status::not_found_path()) };
     if request.verb != Verb::Get {
         return Err(Status::not_found_path());
@@ -55,7 +56,22 @@ pub(crate) fn path(server: &Inner, request: &Request) -> Result<Answer, Status> 
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match &parts[..] {
         ["version"] => Ok(Answer::Json(Rc::from(VERSION.as_bytes()))),
-        [name @ ("healthz" | "livez" | "readyz"), ..] => health(server, name, query.contains("verbose")),
+        [""] => Ok(index()),
+        [name @ ("healthz" | "livez" | "readyz"), check @ ..] => health(server, name, &check.join("/"), query).await,
+        [".well-known", "openid-configuration"] => Ok(Answer::Json(Rc::from(
+            object([
+                ("issuer", text(crate::token::ISSUER)),
+                (
+                    "jwks_uri",
+                    text(&format!("https://{}:{}/openid/v1/jwks", server.config.advertise, server.config.port)),
+                ),
+                ("response_types_supported", texts(&["id_token"])),
+                ("subject_types_supported", texts(&["public"])),
+                ("id_token_signing_alg_values_supported", texts(&["HS256"])),
+            ])
+            .to_json()
+            .into_bytes(),
+        ))),
         ["api"] => Ok(json(object([
             ("kind", text("APIVersions")),
             ("versions", texts(&["v1"])),
@@ -104,33 +120,142 @@ const VERSION: &str = r#"{
   "platform": "linux/amd64"
 }"#;
 
-/// The post-start hooks whose end `/readyz` waits for.
-const HOOKS: [&str; 5] = [
-    "rbac/bootstrap-roles",
-    "scheduling/bootstrap-system-priority-classes",
-    "priority-and-fairness-config-producer",
-    "bootstrap-controller",
-    "start-kubernetes-service-cidr-controller",
+/// The checks that are about the server's own start, in the order in which they are told.
+const STARTED: [&str; 31] = [
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/aggregator-reload-proxy-client-cert",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
 ];
+/// Those of them that hold back `/readyz` until the objects of a new cluster are there.
+const BOOTSTRAP: [&str; 5] = [
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+];
+/// How long the store may take to answer a check.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// `/healthz`, `/livez`, `/readyz`: `ok`, or every check with `?verbose`.
-fn health(server: &Inner, name: &str, verbose: bool) -> Result<Answer, Status> {
-    let started = server.ready.get();
-    let mut text = String::from("[+]ping ok\n[+]log ok\n[+]etcd ok\n");
-    for hook in HOOKS {
-        let state = if started { "[+]" } else { "[-]" };
-        let end = if started { "ok" } else { "failed: reason withheld" };
-        text.push_str(&format!("{state}poststarthook/{hook} {end}\n"));
+/// The checks of `healthz`, `livez` or `readyz`, in order.
+fn checks(name: &str) -> Vec<&'static str> {
+    let mut checks = vec!["ping", "log"];
+    if name == "readyz" {
+        checks.extend(["etcd", "etcd-readiness", "informer-sync"]);
+    } else {
+        checks.extend(["loopback-serving-certificate", "etcd"]);
     }
-    if !started && name != "livez" {
+    checks.extend(STARTED);
+    if name == "readyz" {
+        checks.push("shutdown");
+    }
+    checks
+}
+
+/// `/healthz`, `/livez`, `/readyz`, and a check of theirs below it: `ok`, or every check with `?verbose`.
+async fn health(server: &Inner, name: &str, check: &str, query: &str) -> Result<Answer, Status> {
+    let mut checks = checks(name);
+    if !check.is_empty() {
+        checks.retain(|other| *other == check);
+    }
+    if checks.is_empty() {
+        return Err(Status::not_found_path());
+    }
+    let asked = |key: &str| -> Vec<&str> {
+        let all = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        all.filter(|(name, _)| *name == key).map(|(_, value)| value).collect()
+    };
+    let excluded = asked("exclude");
+    let etcd = match server.ctx.timeout(PATIENCE, server.storage.revision()).await {
+        Ok(answer) => answer.is_ok(),
+        Err(_) => false,
+    };
+    let (mut text, mut failed) = (String::new(), false);
+    for check in &checks {
+        let good = match *check {
+            "etcd" | "etcd-readiness" => etcd,
+            check => server.ready.get() || !BOOTSTRAP.contains(&check),
+        };
+        if excluded.contains(check) {
+            text.push_str(&format!("[+]{check} excluded: ok\n"));
+        } else if good {
+            text.push_str(&format!("[+]{check} ok\n"));
+        } else {
+            failed = true;
+            text.push_str(&format!("[-]{check} failed: reason withheld\n"));
+        }
+    }
+    let unknown: Vec<String> =
+        excluded.iter().filter(|name| !checks.contains(name)).map(|name| api::go::quote(name)).collect();
+    if !unknown.is_empty() {
+        let unknown = unknown.join(", ");
+        text.push_str(&format!("warn: some health checks cannot be excluded: no matches for {unknown}\n"));
+    }
+    if failed {
         text.push_str(&format!("{name} check failed"));
         return Err(Status::internal(&text).with_message(text));
     }
-    if !verbose {
+    if asked("verbose").is_empty() || !check.is_empty() {
         return Ok(Answer::Text("ok".into()));
     }
     text.push_str(&format!("{name} check passed\n"));
     Ok(Answer::Text(Str::from(text)))
+}
+
+/// What else is served.
+const PATHS: [&str; 9] = [
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/version",
+];
+
+/// `/`: all paths, sorted.
+fn index() -> Answer {
+    let mut paths: Vec<String> = PATHS.iter().map(|path| path.to_string()).collect();
+    for (group, versions) in groups().iter().filter(|(group, _)| !group.is_empty()) {
+        paths.push(format!("/apis/{group}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+    }
+    for name in ["healthz", "livez", "readyz"] {
+        paths.extend(checks(name).into_iter().map(|check| format!("/{name}/{check}")));
+    }
+    paths.sort_unstable();
+    let paths = array(paths.iter().map(|path| text(path)).collect());
+    Answer::Json(Rc::from(object([("paths", paths)]).to_json_pretty(2).into_bytes()))
 }
 
 fn group((name, versions): &(&'static str, Vec<&'static str>)) -> Value {

@@ -8,14 +8,18 @@ use crate::storage::StoreError;
 pub fn store(error: StoreError) -> Status {
     match error {
         StoreError::Compacted(_) => Status::expired(error.to_string()),
-        // An error that is no Status of its own is passed on as it is.
-        _ => Status::from_object(api::meta_v1::Status {
-            status: "Failure".into(),
-            code: 500,
-            message: error.to_string().into(),
-            ..Default::default()
-        }),
+        _ => plain(error.to_string()),
     }
+}
+
+/// 500 for an error that is no Status of its own: it is passed on as it is.
+pub fn plain(message: String) -> Status {
+    Status::from_object(api::meta_v1::Status {
+        status: "Failure".into(),
+        code: 500,
+        message: message.into(),
+        ..Default::default()
+    })
 }
 
 /// 504: the cache doesn't know that revision in time.

@@ -96,7 +96,7 @@ async fn respond(
     allow(server, &user, &request)?;
     entry.reach(Stage::Authorized, server.ctx.now());
     let Target::Resource { group, version, resource, subresource, namespace, name } = &request.target else {
-        return discovery::path(server, &request).map(|answer| Some((200, answer)));
+        return Box::pin(discovery::path(server, &request)).await.map(|answer| Some((200, answer)));
     };
     if let Some(answer) = reviews::answer(server, &user, &request)? {
         return Ok(Some((201, answer)));

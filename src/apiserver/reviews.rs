@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use api::authentication_v1::{SelfSubjectReview, TokenReview, UserInfo};
 use api::authorization_v1::{
-    LocalSubjectAccessReview, NonResourceRule, ResourceAttributes, ResourceRule, SelfSubjectAccessReview,
-    SelfSubjectRulesReview, SubjectAccessReview, SubjectAccessReviewStatus,
+    LocalSubjectAccessReview, NonResourceAttributes, NonResourceRule, ResourceAttributes, ResourceRule,
+    SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview, SubjectAccessReviewStatus,
 };
+use api::field::{self, BadValue, ErrorList, Path};
 use api::rest::{Answer, Body, Request, Target, Verb};
 use api::{AnyRev, List, Object, Status, Str};
 
@@ -16,7 +17,7 @@ use crate::{Inner, authn};
 
 /// Answers a review; none if the request is about something else.
 pub(crate) fn answer(server: &Inner, user: &User, request: &Request) -> Result<Option<Answer>, Status> {
-    let Target::Resource { group, version, resource, .. } = &request.target else { return Ok(None) };
+    let Target::Resource { group, version, resource, namespace, .. } = &request.target else { return Ok(None) };
     if !matches!(&**group, "authentication.k8s.io" | "authorization.k8s.io") {
         return Ok(None);
     }
@@ -38,6 +39,7 @@ pub(crate) fn answer(server: &Inner, user: &User, request: &Request) -> Result<O
         }
         Body::Empty => kind.new_object(),
     };
+    check(&mut *object, namespace)?;
     if let Some(review) = object.downcast_mut::<SelfSubjectReview>() {
         review.metadata.creation_timestamp = api::Time::from_unix_nanos(server.ctx.unix_nanos());
         review.status.make().user_info = info(user);
@@ -70,6 +72,63 @@ pub(crate) fn answer(server: &Inner, user: &User, request: &Request) -> Result<O
         token(server, review);
     }
     Ok(Some(Answer::Object(AnyRev { revision: 0, body: Rc::from(object) })))
+}
+
+/// A value as an error shows it.
+struct Shown(String);
+
+impl BadValue for Shown {
+    fn shown(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// What a question must say (authorization's validation).
+fn check(object: &mut dyn Object, namespace: &Str) -> Result<(), Status> {
+    let mut failures = ErrorList::default();
+    let spec = Path::new("spec");
+    let mut one_of = |resource: bool, path: Option<&NonResourceAttributes>| {
+        if resource != path.is_some() {
+            return;
+        }
+        let shown = path.map_or("null".to_string(), |path| {
+            format!("{{\"Path\":{},\"Verb\":{}}}", api::go::quote(&path.path), api::go::quote(&path.verb))
+        });
+        let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        failures.push(field::invalid(&spec, Shown(shown), why));
+    };
+    if let Some(review) = object.downcast_ref::<SelfSubjectAccessReview>() {
+        one_of(review.spec.resource_attributes.is_some(), review.spec.non_resource_attributes.get());
+    }
+    let asked = match (object.downcast_ref::<SubjectAccessReview>(), object.downcast_ref::<LocalSubjectAccessReview>())
+    {
+        (Some(review), _) => Some(review.spec.clone()),
+        (_, Some(review)) => Some(review.spec.clone()),
+        _ => None,
+    };
+    if let Some(asked) = asked {
+        one_of(asked.resource_attributes.is_some(), asked.non_resource_attributes.get());
+        if asked.user.is_empty() && asked.groups.is_empty() {
+            let why = "at least one of user or group must be specified";
+            failures.push(field::invalid(&spec.child("user"), &asked.user, why));
+        }
+        if object.downcast_ref::<LocalSubjectAccessReview>().is_some() {
+            if let Some(resource) = asked.resource_attributes.get().filter(|a| a.namespace != *namespace) {
+                let path = spec.child("resourceAttributes").child("namespace");
+                failures.push(field::invalid(&path, &resource.namespace, "must match metadata.namespace"));
+            }
+            if let Some(metadata) = object.metadata_mut() {
+                metadata.namespace = namespace.clone();
+            }
+        }
+    }
+    if object.downcast_ref::<TokenReview>().is_some_and(|review| review.spec.token.is_empty()) {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(("authorization.k8s.io", ""), "", &failures))
 }
 
 fn info(user: &User) -> UserInfo {

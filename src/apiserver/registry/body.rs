@@ -1,7 +1,8 @@
 //! Request bodies: objects as they are, or bytes in JSON or YAML, decoded strictly as the request wishes.
 
+use api::json::Value;
 use api::rest::{Body, FieldValidation};
-use api::{KindInfo, Object, Status};
+use api::{KindInfo, Object, Status, Str};
 
 use super::Call;
 
@@ -39,7 +40,7 @@ impl Call {
                 kind.kind, kind.version, kind.kind
             ))
         };
-        let (value, mut duplicates) = parse(bytes).map_err(|text| bad(&text))?;
+        let (value, mut duplicates) = parse(bytes).map_err(|text| unrecognized(&text, kind, bytes))?;
         self.check_type(&value, kind, bytes)?;
         let mut object = kind.new_object();
         let strict = self.write.field_validation != FieldValidation::Ignore;
@@ -74,24 +75,66 @@ impl Call {
     }
 
     /// `apiVersion` and `kind` must be those of the request's resource.
-    fn check_type(&self, value: &api::json::Value, kind: &'static KindInfo, bytes: &[u8]) -> Result<(), Status> {
-        let said = |field: &str| value.get(field).and_then(|v| v.as_str()).unwrap_or_default().to_string();
-        let (api_version, name) = (said("apiVersion"), said("kind"));
-        if !api_version.is_empty() && api_version != kind.api_version {
-            return Err(Status::bad_request(format!(
-                "the API version in the data ({api_version}) does not match the expected API version ({})",
-                kind.api_version
-            )));
+    fn check_type(&self, value: &Value, kind: &'static KindInfo, bytes: &[u8]) -> Result<(), Status> {
+        let mut said = [Str::default(), Str::default()];
+        for (field, into) in ["apiVersion", "kind"].into_iter().zip(&mut said) {
+            match value.get(field) {
+                None | Some(Value::Null) => {}
+                Some(Value::Str(text)) => *into = text.clone(),
+                Some(other) => {
+                    let found = other.type_name();
+                    let text = format!("json: cannot unmarshal {found} into Go struct field .{field} of type string");
+                    return Err(unrecognized(&text, kind, bytes));
+                }
+            }
         }
-        if !name.is_empty() && name != kind.kind {
-            let text = String::from_utf8_lossy(bytes);
-            return Err(Status::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: converting ({name}) to ({}): unknown conversion {text:.0}",
-                name, kind.version, kind.kind, kind.kind
-            )));
+        let [api_version, name] = said;
+        if (api_version.is_empty() || api_version == *kind.api_version) && (name.is_empty() || name == *kind.kind) {
+            return Ok(());
         }
-        Ok(())
+        let api_version = if api_version.is_empty() { kind.api_version } else { &api_version };
+        let name = if name.is_empty() { kind.kind } else { &name };
+        let (group, version) = api::scheme::group_version(api_version);
+        let why = match api::scheme::by_kind(group, version, name) {
+            // Another version of the same kind is what the other path is for.
+            Some(other) if other.kind == kind.kind && other.group == kind.group => {
+                return Err(Status::bad_request(format!(
+                    "the API version in the data ({api_version}) does not match the expected API version ({})",
+                    kind.api_version
+                )));
+            }
+            Some(other) => {
+                let internal = if kind.group.is_empty() { "core" } else { kind.group };
+                let internal = internal.split('.').next().unwrap_or_default();
+                format!("converting ({}.{name}) to ({internal}.{}): unknown conversion", other.version, kind.kind)
+            }
+            None => format!(
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+                api::go::quote(name),
+                api::go::quote(api_version)
+            ),
+        };
+        let version = api::go::quote(version);
+        Err(Status::bad_request(format!("{name} in version {version} cannot be handled as a {}: {why}", kind.kind)))
     }
+}
+
+/// Most bytes of a body that an error shows.
+const SHOWN: usize = 30;
+
+/// A body of which not even the kind can be told.
+fn unrecognized(why: &str, kind: &KindInfo, bytes: &[u8]) -> Status {
+    let shown = bytes.get(..SHOWN).unwrap_or(bytes);
+    let more = if bytes.len() > SHOWN { " ..." } else { "" };
+    let shown = match bytes.first() {
+        None => "<empty>".to_string(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => format!("{}{more}", shown.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    };
+    Status::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: {why} ({shown})",
+        kind.kind
+    ))
 }
 
 /// Reads JSON, or YAML where it isn't; with the duplicate fields found.

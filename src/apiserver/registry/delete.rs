@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use api::field::{self, ErrorList, Path};
 use api::meta_v1::{DeleteOptions, ObjectMeta, StatusDetails};
 use api::rest::{Answer, ListOptions, ObjectList};
 use api::{AnyRev, List, Object, Status, Str, Time};
@@ -30,6 +31,7 @@ impl Call {
     /// Deletes the request's object.
     pub async fn delete(&self) -> Result<Answer, Status> {
         let options = self.delete_options();
+        check_options(&options)?;
         self.delete_named(&self.namespace, &self.name, &options).await
     }
 
@@ -244,8 +246,9 @@ impl Call {
 
     /// Deletes all objects of the collection that the selectors match.
     pub async fn delete_collection(&self, options: &ListOptions) -> Result<ObjectList, Status> {
-        let list = self.list(options).await?;
         let delete = self.delete_options();
+        check_options(&delete)?;
+        let list = self.list(options).await?;
         for object in &list.items {
             let Some(metadata) = object.body.metadata() else { continue };
             let result = self.delete_named(&metadata.namespace, &metadata.name, &delete).await;
@@ -256,6 +259,29 @@ impl Call {
         }
         Ok(list)
     }
+}
+
+/// Checks the options of a deletion (`ValidateDeleteOptions`).
+fn check_options(options: &DeleteOptions) -> Result<(), Status> {
+    let mut failures = ErrorList::default();
+    let path = Path::new("propagationPolicy");
+    if let Some(policy) = options.propagation_policy.get() {
+        if options.orphan_dependents.is_some() {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            failures.push(field::invalid(&path, policy, why));
+        }
+        let valid = ["Foreground", "Background", "Orphan", "nil"];
+        if !matches!(policy, "Foreground" | "Background" | "Orphan") {
+            failures.push(field::not_supported(&path, policy, &valid));
+        }
+    }
+    if options.dry_run.iter().any(|mode| &**mode != "All") {
+        failures.push(field::not_supported(&Path::new("dryRun"), options.dry_run.clone(), &["All"]));
+    }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(("meta.k8s.io", "DeleteOptions"), "", &failures))
 }
 
 fn later(time: Time, seconds: i64) -> Time {

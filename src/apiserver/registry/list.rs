@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use api::field::{self, ErrorList, Path};
 use api::rest::{ListOptions, ObjectList};
 use api::selector::{FieldSelector, LabelSelector};
 use api::{AnyRev, Object, Status, Str};
@@ -10,6 +11,11 @@ use super::Call;
 use crate::cache::Scope;
 use crate::strategy::fields;
 use crate::{Inner, errors};
+
+/// What became of a list's continuation whose revision was compacted away.
+const EXPIRED_CONTINUE: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+/// The same without a continuation.
+const EXPIRED_VERSION: &str = "The resourceVersion for the provided list is too old.";
 
 /// Which objects of a collection are wanted.
 #[derive(Clone)]
@@ -86,28 +92,65 @@ impl Filter {
 }
 
 /// Parses a resourceVersion of a list or watch.
-pub fn parse_resource_version(text: &str) -> Result<Option<u64>, Status> {
+pub fn parse_resource_version(text: &str) -> Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| {
-        Status::bad_request(format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
+        let text = api::go::quote(text);
+        format!("resourceVersion: Invalid value: {text}: strconv.ParseUint: parsing {text}: invalid syntax")
     })
+}
+
+/// Checks the options that depend on each other (`ValidateListOptions`).
+pub fn check_options(options: &ListOptions, watch: bool) -> Result<(), Status> {
+    let mut failures = ErrorList::default();
+    let path = Path::new("resourceVersionMatch");
+    let given = &options.resource_version_match;
+    let mut forbid = |path: &Path, why: &str| failures.push(field::forbidden(path, why));
+    let streams = options.send_initial_events.is_some();
+    if watch && streams && &**given != "NotOlderThan" {
+        forbid(&path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if !given.is_empty() {
+        if watch && !streams {
+            forbid(&path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+        }
+        if !watch && options.resource_version.is_empty() {
+            forbid(&path, "resourceVersionMatch is forbidden unless resourceVersion is provided");
+        }
+        if !watch && !options.continue_.is_empty() {
+            forbid(&path, "resourceVersionMatch is forbidden when continue is provided");
+        }
+        let valid: &[&str] = if watch { &["NotOlderThan"] } else { &["Exact", "NotOlderThan", ""] };
+        if !valid.contains(&&**given) {
+            failures.push(field::not_supported(&path, given, valid));
+        }
+        if watch && !options.continue_.is_empty() {
+            failures.push(field::forbidden(&path, "resourceVersionMatch is forbidden when continue is provided"));
+        }
+        if !watch && &**given == "Exact" && &*options.resource_version == "0" {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            failures.push(field::forbidden(&path, why));
+        }
+    }
+    if !watch && streams {
+        failures.push(field::forbidden(&Path::new("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
+    }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(("meta.k8s.io", "ListOptions"), "", &failures))
 }
 
 /// Where a list goes on: the position after an object, at the revision the list began with.
 struct Continue {
-    revision: u64,
+    revision: Option<u64>,
     start: String,
 }
 
-fn encode_continue(revision: u64, last_key: &str) -> Str {
-    let text = format!(
-        "{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{}}}",
-        json_string(&format!("{last_key}\u{0}"))
-    );
+fn encode_continue(revision: i64, start: &str) -> Str {
+    let text = format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{}}}", json_string(start));
     Str::from(crate::base64::encode_url(text.as_bytes()))
 }
 
@@ -116,21 +159,39 @@ fn json_string(text: &str) -> String {
 }
 
 fn decode_continue(token: &str) -> Result<Continue, Status> {
-    let bad = || Status::bad_request(format!("continue key is not valid: illegal base64 data in {token:?}"));
-    let bytes = crate::base64::decode_url(token).ok_or_else(bad)?;
-    let value = api::json::Value::parse(&String::from_utf8_lossy(&bytes)).map_err(|_| bad())?;
-    let revision = value.get("rv").and_then(|v| v.as_i64()).and_then(|v| u64::try_from(v).ok()).ok_or_else(bad)?;
-    let start = value.get("start").and_then(|v| v.as_str()).ok_or_else(bad)?.to_string();
+    let bad = |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+    let bytes = crate::base64::decode_url(token).ok_or_else(|| {
+        let at = token.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
+        bad(format!("illegal base64 data at input byte {}", at.unwrap_or(token.len())))
+    })?;
+    let value = api::json::Value::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| bad(error.message))?;
+    let version = value.str_at(&["v"]);
+    if version != "meta.k8s.io/v1" {
+        return Err(bad(format!("server does not recognize this encoded version {version}")));
+    }
+    let revision = match value.get("rv").and_then(|rv| rv.as_i64()) {
+        None | Some(0) => {
+            return Err(bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_string()));
+        }
+        // An inconsistent list goes on with what there is now.
+        Some(revision) => u64::try_from(revision).ok(),
+    };
+    let start = value.str_at(&["start"]).to_string();
+    if start.is_empty() {
+        return Err(bad("encoded start key empty (version meta.k8s.io/v1)".to_string()));
+    }
     Ok(Continue { revision, start })
 }
 
 impl Call {
     /// The objects that the request asks for.
     pub async fn list(&self, options: &ListOptions) -> Result<ObjectList, Status> {
+        check_options(options, false)?;
         let filter = Filter::parse(self, options)?;
         let server = &self.server;
         let resource = self.resource();
-        let version = parse_resource_version(&options.resource_version)?;
+        let version = parse_resource_version(&options.resource_version)
+            .map_err(|why| Status::bad_request(format!("invalid resource version: {why}")))?;
         let exact = &*options.resource_version_match == "Exact";
         if !options.continue_.is_empty() {
             if version.is_some_and(|v| v != 0) {
@@ -139,7 +200,14 @@ impl Call {
                 ));
             }
             let from = decode_continue(&options.continue_)?;
-            return self.list_at(&filter, options, from.revision, Some(from.start)).await;
+            let Some(revision) = from.revision else {
+                let revision = server.storage.revision().await.map_err(errors::store)?;
+                self.wait_for(revision).await?;
+                let revision = server.cache.revision();
+                let all = server.cache.resource(resource.index).list(&filter.namespace, Some(&from.start));
+                return Ok(cut(&filter, options, revision, all.into_iter()));
+            };
+            return self.list_at(&filter, options, revision, Some(from.start)).await;
         }
         if let Some(revision) = version.filter(|_| exact) {
             return self.list_at(&filter, options, revision, None).await;
@@ -184,11 +252,14 @@ impl Call {
         } else {
             format!("{}{}/", resource.prefix, filter.namespace)
         };
-        let entries = self.server.storage.range_at(&prefix, revision).await.map_err(|error| match error {
-            crate::storage::StoreError::Compacted(_) => Status::expired(
-                "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.".to_string(),
-            ),
-            error => errors::store(error),
+        let entries = self.server.storage.range_at(&prefix, revision).await.map_err(|error| match (error, &start) {
+            (crate::storage::StoreError::Compacted(_), Some(start)) => {
+                let mut status = Status::expired(EXPIRED_CONTINUE).into_object();
+                status.metadata.continue_ = encode_continue(-1, start);
+                Status::from_object(status)
+            }
+            (crate::storage::StoreError::Compacted(_), None) => Status::expired(EXPIRED_VERSION),
+            (error, _) => errors::store(error),
         })?;
         let skip = resource.prefix.len();
         let all = entries.into_iter().filter_map(|entry| {
@@ -223,7 +294,8 @@ fn cut(
         list.items.push(object);
     }
     if left > 0 {
-        list.continue_ = encode_continue(revision, last.as_deref().unwrap_or_default());
+        let start = format!("{}\u{0}", last.as_deref().unwrap_or_default());
+        list.continue_ = encode_continue(i64::try_from(revision).unwrap_or(i64::MAX), &start);
         // With a selector the server cannot tell cheaply, and doesn't.
         list.remaining = filter.is_everything().then_some(left);
     }

@@ -1,5 +1,6 @@
 //! update, of objects and of their status (endpoints/handlers/update.go, registry/rest/update.go, Store.Update).
 
+use api::rest::Verb;
 use api::{AnyRev, Object, Status, Str};
 
 use super::{Call, Change, guaranteed_update};
@@ -194,13 +195,17 @@ impl Call {
         let Some(before) = old.body.metadata() else { return Ok(()) };
         let Some(metadata) = new.metadata_mut() else { return Ok(()) };
         let version = std::mem::take(&mut metadata.resource_version);
-        if !metadata.uid.is_empty() && metadata.uid != before.uid {
+        // A patch has no preconditions: its uid is a change, which validation refuses.
+        let patches = matches!(self.request.verb, Verb::Patch(_));
+        if !patches && !metadata.uid.is_empty() && metadata.uid != before.uid {
             return Err(Status::conflict(
                 resource.kind,
                 &self.name,
                 format!(
-                    "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                    metadata.uid, before.uid
+                    "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                    self.key(),
+                    metadata.uid,
+                    before.uid
                 ),
             ));
         }
@@ -216,10 +221,8 @@ impl Call {
             return Err(Status::invalid(resource.kind, &self.name, &failures));
         }
         let Ok(revision) = version.parse::<u64>() else {
-            return Err(Status::bad_request(format!(
-                "invalid resource version {:?}: strconv.ParseUint: parsing {:?}: invalid syntax",
-                &*version, &*version
-            )));
+            let version = api::go::quote(&version);
+            return Err(crate::errors::plain(format!("strconv.ParseUint: parsing {version}: invalid syntax")));
         };
         if revision != old.revision {
             return Err(Status::optimistic_lock(resource.kind, &self.name));

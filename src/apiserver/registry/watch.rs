@@ -9,7 +9,7 @@ use api::{AnyRev, Status};
 use sim::Instant;
 
 use super::Call;
-use super::list::{Filter, parse_resource_version};
+use super::list::{Filter, check_options, parse_resource_version};
 use crate::cache::{ChangeKind, Event, Watcher};
 use crate::errors;
 
@@ -37,15 +37,11 @@ pub struct Watch {
 impl Call {
     /// Opens the watch that the request asks for.
     pub async fn watch(self: Rc<Call>, options: &ListOptions) -> Result<Watch, Status> {
+        check_options(options, true)?;
         let filter = Filter::parse(&self, options)?;
-        let version = parse_resource_version(&options.resource_version)?;
+        let version = parse_resource_version(&options.resource_version).map_err(errors::plain)?;
         let server = self.server.clone();
         let initial_asked = options.send_initial_events == Some(true);
-        if initial_asked && &*options.resource_version_match != "NotOlderThan" {
-            return Err(Status::bad_request(
-                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan".to_string(),
-            ));
-        }
         if !server.cache.ready() {
             server.cache.reached(0).await;
         }
