@@ -23,6 +23,7 @@ mod rev;
 pub mod scheme;
 pub mod selector;
 pub mod sha256;
+mod sort;
 pub mod status;
 pub mod table;
 #[rustfmt::skip]
@@ -34,6 +35,7 @@ pub mod yaml;
 pub use object::{Object, Resource};
 pub use rev::{AnyRev, Rev};
 pub use scheme::KindInfo;
+pub use sort::SortSmall;
 pub use status::Status;
 pub use types::*;
 pub use value::{Bytes, IntOrString, List, Map, MicroTime, OStr, Ptr, Quantity, Raw, Shared, Str, Time};

@@ -1,7 +1,7 @@
 //! The cache of an informer: the objects of one kind by key and by index. Only its reflector writes into it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -15,22 +15,23 @@ pub(crate) type IndexFn = Rc<dyn Fn(&dyn Object) -> Vec<Str>>;
 
 struct Index {
     of: IndexFn,
-    keys: BTreeMap<Str, BTreeSet<Key>>,
+    /// The objects themselves, so that reading a large group looks nothing up.
+    values: BTreeMap<Str, BTreeMap<Key, AnyRev>>,
 }
 
 impl Index {
-    fn insert(&mut self, key: &Key, object: &dyn Object) {
-        for value in (self.of)(object) {
-            self.keys.entry(value).or_default().insert(key.clone());
+    fn insert(&mut self, key: &Key, object: &AnyRev) {
+        for value in (self.of)(&*object.body) {
+            self.values.entry(value).or_default().insert(key.clone(), object.clone());
         }
     }
 
     fn remove(&mut self, key: &Key, object: &dyn Object) {
         for value in (self.of)(object) {
-            if let Some(keys) = self.keys.get_mut(&value) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.keys.remove(&value);
+            if let Some(objects) = self.values.get_mut(&value) {
+                objects.remove(key);
+                if objects.is_empty() {
+                    self.values.remove(&value);
                 }
             }
         }
@@ -55,14 +56,13 @@ impl Store {
     pub fn insert(&mut self, key: Key, object: AnyRev) -> Option<AnyRev> {
         let old = self.objects.insert(key.clone(), object.clone());
         for index in self.indexes.values_mut() {
-            if let Some(old) = &old {
-                // Most updates change nothing that is indexed.
-                if (index.of)(&*old.body) == (index.of)(&*object.body) {
-                    continue;
-                }
+            // Most updates change nothing that is indexed: then the insertion below replaces in place.
+            if let Some(old) = &old
+                && (index.of)(&*old.body) != (index.of)(&*object.body)
+            {
                 index.remove(&key, &*old.body);
             }
-            index.insert(&key, &*object.body);
+            index.insert(&key, &object);
         }
         old
     }
@@ -92,16 +92,16 @@ impl Store {
         if self.indexes.contains_key(name) {
             return;
         }
-        let mut index = Index { of, keys: BTreeMap::new() };
+        let mut index = Index { of, values: BTreeMap::new() };
         for (key, object) in &self.objects {
-            index.insert(key, &*object.body);
+            index.insert(key, object);
         }
         self.indexes.insert(name, index);
     }
 
     pub fn by_index<'a>(&'a self, index: &str, value: &str) -> impl Iterator<Item = &'a AnyRev> {
-        let keys = self.indexes.get(index).and_then(|i| i.keys.get(value));
-        keys.into_iter().flatten().filter_map(|k| self.objects.get(k))
+        let objects = self.indexes.get(index).and_then(|i| i.values.get(value));
+        objects.into_iter().flat_map(BTreeMap::values)
     }
 }
 

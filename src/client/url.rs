@@ -1,5 +1,6 @@
 //! The address of a request, as error messages and log lines name it.
 
+use api::SortSmall;
 use std::time::Duration;
 
 use api::Str;
@@ -102,7 +103,7 @@ fn query(request: &Request, timeout: Option<Duration>) -> Vec<(&'static str, Str
     if let Some(timeout) = timeout {
         put("timeout", go_duration(timeout).into());
     }
-    values.sort_by_key(|(key, _)| *key);
+    values.sort_small_by_key(|(key, _)| *key);
     values
 }
 

@@ -1,6 +1,7 @@
 //! Revisions of a pod template, kept as ControllerRevisions (`pkg/controller/history`), for daemon sets and stateful
 //! sets.
 
+use api::SortSmall;
 use api::apps_v1::ControllerRevision;
 use api::core_v1::PodTemplateSpec;
 use api::meta_v1::ObjectMeta;
@@ -56,7 +57,7 @@ pub fn new_revision(namespace: &str, name: &str, data: String, revision: i64) ->
 
 /// Oldest revision first.
 pub fn sort(revisions: &mut [Rev<ControllerRevision>]) {
-    revisions.sort_by(|a, b| {
+    revisions.sort_small_by(|a, b| {
         let key = |r: &Rev<ControllerRevision>| {
             (r.revision_number(), r.metadata.creation_timestamp.unix(), r.metadata.name.clone())
         };

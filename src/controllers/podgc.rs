@@ -1,5 +1,6 @@
 //! The pod garbage collector (`pkg/controller/podgc`): pods that nobody will ever finish.
 
+use api::SortSmall;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -66,7 +67,7 @@ impl PodGc {
         let mut finished: Vec<_> = pods.iter().filter(finished).cloned().collect();
         let Some(excess) = finished.len().checked_sub(TERMINATED_THRESHOLD).filter(|n| *n > 0) else { return };
         klog::info("Garbage collecting pods").raw("numPods", excess).log(&self.ctx, "gc_controller.go:202");
-        finished.sort_by_key(deletion_order);
+        finished.sort_small_by_key(deletion_order);
         for pod in finished.iter().take(excess) {
             self.report(
                 pod,
@@ -97,7 +98,7 @@ impl PodGc {
                 doomed.push(pod.clone());
             }
         }
-        doomed.sort_by_key(deletion_order);
+        doomed.sort_small_by_key(deletion_order);
         for pod in &doomed {
             let result = self.force_delete(pod, None).await;
             self.report(pod, result, "Failed to delete terminating pod on out-of-service node", "gc_controller.go:186");

@@ -3,6 +3,7 @@
 //! A tree is on the disk: it outlives every process of the node. Trees are bounded by [`TREE_BYTES`] and
 //! [`TREE_ENTRIES`]; writing over that fails as a full disk does.
 
+use api::SortSmall;
 pub use shell::process::clean;
 use shell::process::{FileError, Files, Metadata};
 use std::cell::RefCell;
@@ -159,7 +160,7 @@ impl View {
     /// The root with mounts over it.
     pub fn new(root: Rc<Tree>, read_only_root: bool, mut mounts: Vec<Mount>) -> Self {
         // The longest path first, so that a mount within a mount is found.
-        mounts.sort_by(|a, b| b.path.len().cmp(&a.path.len()).then_with(|| a.path.cmp(&b.path)));
+        mounts.sort_small_by(|a, b| b.path.len().cmp(&a.path.len()).then_with(|| a.path.cmp(&b.path)));
         Self { root, read_only_root, mounts }
     }
 
@@ -268,7 +269,7 @@ impl Files for View {
         names.extend(
             self.mounts.iter().filter_map(|m| m.path.strip_prefix(&below)?.split('/').next().map(str::to_string)),
         );
-        names.sort();
+        names.sort_small();
         names.dedup();
         Ok(names)
     }

@@ -1,6 +1,7 @@
 //! The words of a failed try (`FitError.Error`).
 
 use crate::verdict::{NodeVerdict, Rejection};
+use api::SortSmall;
 use std::collections::BTreeMap;
 
 /// `0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s).`
@@ -17,7 +18,7 @@ pub fn fit_error<'a>(all: usize, reasons: impl Iterator<Item = &'a str>, pre_fil
     }
     // Sorted as texts, count included.
     let mut parts: Vec<String> = counts.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
-    parts.sort();
+    parts.sort_small();
     if !parts.is_empty() {
         text.push_str(&format!(" {}.", parts.join(", ")));
     }

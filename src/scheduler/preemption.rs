@@ -5,6 +5,7 @@ use crate::cycle::{first_rejection, pre_filter_all};
 use crate::framework::Cycle;
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::{Code, NodeVerdict};
+use api::SortSmall;
 use api::Str;
 use api::policy_v1::PodDisruptionBudget;
 use api::selector::LabelSelector;
@@ -83,7 +84,7 @@ fn select_victims(
     if !fits(pod, snapshot, &node_left) {
         return None;
     }
-    lower.sort_by_key(|p| importance(p));
+    lower.sort_small_by_key(|p| importance(p));
     let mut budgets: Vec<_> = budgets.iter().map(|b| (b.clone(), i64::from(b.status.disruptions_allowed))).collect();
     let (protected, free): (Vec<_>, Vec<_>) = lower.into_iter().partition(|p| violates(p, &mut budgets));
     let (mut victims, mut violations) = (Vec::new(), 0);
@@ -97,7 +98,7 @@ fn select_victims(
             }
         }
     }
-    victims.sort_by_key(|p| importance(p));
+    victims.sort_small_by_key(|p| importance(p));
     Some(Candidate { node: node.name().clone(), victims, violations })
 }
 

@@ -27,6 +27,8 @@ const SECURE_PORT: u16 = 10_259;
 pub(crate) const NAME: &str = "default-scheduler";
 /// Tries that observers can still read.
 const ATTEMPTS: usize = 2048;
+/// Verdicts of nodes in all of these together; older tries keep only that of the node that won.
+const VERDICTS: usize = 16_384;
 /// What a cycle costs besides what its nodes do.
 const CYCLE: Duration = Duration::from_micros(300);
 /// And for each node looked at.
@@ -248,6 +250,15 @@ impl Inner {
             attempts.pop_front();
         }
         attempts.push_back(attempt);
+        let mut verdicts: usize = attempts.iter().map(|a| a.nodes.len()).sum();
+        for old in attempts.iter_mut() {
+            if verdicts <= VERDICTS {
+                break;
+            }
+            verdicts -= old.nodes.len();
+            old.forget_nodes();
+            verdicts += old.nodes.len();
+        }
     }
     fn attempt(&self, pod: &Queued, outcome: Outcome) -> Attempt {
         Attempt {

@@ -105,3 +105,12 @@ pub struct Attempt {
     /// Whether the binding has been written.
     pub bound: bool,
 }
+
+impl Attempt {
+    /// Keeps of what was said of nodes only that of the node that won.
+    pub(crate) fn forget_nodes(&mut self) {
+        let chosen = self.chosen.clone();
+        self.nodes.retain(|n| Some(&n.node) == chosen.as_ref());
+        self.nodes.shrink_to_fit();
+    }
+}

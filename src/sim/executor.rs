@@ -41,13 +41,18 @@ impl Executor {
     ) -> u64 {
         let id = self.next.get() + 1;
         self.next.set(id);
+        self.start(TaskMeta { process, id, name }, make(id));
+        id
+    }
+    /// Not generic, so that the task cell is compiled once and not once for each future.
+    fn start(&self, meta: TaskMeta, future: std::pin::Pin<Box<dyn Future<Output = ()>>>) {
+        let key = (meta.process, meta.id);
         let queue = self.queue.clone();
         let (runnable, task) = async_task::Builder::new()
-            .metadata(TaskMeta { process, id, name })
-            .spawn_local(|_| make(id), move |runnable| queue.with(|q| q.push_back(runnable)));
-        self.live.borrow_mut().insert((process, id), task);
+            .metadata(meta)
+            .spawn_local(|_| future, move |runnable| queue.with(|q| q.push_back(runnable)));
+        self.live.borrow_mut().insert(key, task);
         runnable.schedule();
-        id
     }
     /// Called by a task as its last act.
     pub fn finished(&self, process: ProcessId, id: u64) {

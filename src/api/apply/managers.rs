@@ -1,5 +1,6 @@
 //! The managers of an object's fields, as `metadata.managedFields` keeps them.
 use super::set::{Path, Set};
+use crate::SortSmall;
 use crate::go;
 use crate::meta_v1::{ManagedFieldsEntry, StatusCause};
 use crate::value::{List, Raw, Str, Time};
@@ -160,7 +161,7 @@ impl Managers {
                 e.subresource.clone(),
             )
         };
-        entries.sort_by_key(key);
+        entries.sort_small_by_key(key);
         entries.into()
     }
     /// Whether nobody manages anything.
@@ -192,7 +193,7 @@ impl Managers {
         if count <= MAX_UPDATERS {
             return;
         }
-        updaters.sort_by_key(|(m, t)| (t.unix().unwrap_or(0), m.clone()));
+        updaters.sort_small_by_key(|(m, t)| (t.unix().unwrap_or(0), m.clone()));
         let mut first: BTreeMap<Str, Manager> = BTreeMap::new();
         for (m, time) in updaters {
             if count <= MAX_UPDATERS {

@@ -1,5 +1,6 @@
 //! What the walks need to know of a value's type.
 use super::set::{Element, Set};
+use crate::SortSmall;
 use crate::json::Value;
 use crate::object::{FieldDesc, LIST_ATOMIC, LIST_MAP, LIST_SET, MAP_ATOMIC, PATCH_MERGE, Type, TypeDesc};
 
@@ -195,7 +196,7 @@ pub(super) fn element(
                     crate::go::quote_list(keys)
                 ));
             }
-            found.sort_by(|a, b| a.0.cmp(&b.0));
+            found.sort_small_by(|a, b| a.0.cmp(&b.0));
             Ok(Element::Key(found))
         }
     }

@@ -1,6 +1,7 @@
 //! A JSON value of any shape, as Go's `map[string]interface{}` and unstructured objects.
 use super::encode::{Encoder, Order};
 use super::lexer::{Lexer, MAX_DEPTH, Result, SyntaxError};
+use crate::SortSmall;
 use crate::value::{List, Map, Str};
 use std::fmt;
 
@@ -253,7 +254,7 @@ fn parse(l: &mut Lexer<'_>, depth: usize, path: &mut String, duplicate: &mut dyn
                 }
             }
             if !sorted {
-                entries.sort_by(|a, b| a.0.cmp(&b.0));
+                entries.sort_small_by(|a, b| a.0.cmp(&b.0));
                 let mut kept: Vec<(Str, Value)> = Vec::with_capacity(entries.len());
                 for e in entries {
                     match kept.last_mut() {

@@ -5,6 +5,7 @@ use super::strategic::{
     merge_map, plain, sort_by_list,
 };
 use super::{Result, fail};
+use crate::SortSmall;
 use crate::json::Value;
 use crate::object::TypeDesc;
 use crate::value::{List, Map, Str};
@@ -121,7 +122,7 @@ fn maps(original: &Map<Value>, modified: &Map<Value>, schema: Schema, options: O
         let mut keys: Vec<Str> = modified.iter().filter(|(_, v)| !v.is_null()).map(|(k, _)| k.clone()).collect();
         let gone = original.iter().any(|(k, v)| !v.is_null() && !modified.contains_key(k));
         if !keys.is_empty() && (!patch.is_empty() || gone) {
-            keys.sort();
+            keys.sort_small();
             patch.insert(RETAIN_KEYS, keys.into_iter().map(Value::Str).collect::<Vec<_>>().into());
         }
     }
@@ -176,7 +177,7 @@ fn lists(a: &List<Value>, b: &List<Value>, schema: Schema, merge_key: &str, opti
 
 fn sorted(list: &[Value], key: impl Fn(&Value) -> String) -> Vec<(String, Value)> {
     let mut out: Vec<(String, Value)> = list.iter().map(|v| (key(v), v.clone())).collect();
-    out.sort_by(|a, b| a.0.cmp(&b.0));
+    out.sort_small_by(|a, b| a.0.cmp(&b.0));
     out
 }
 

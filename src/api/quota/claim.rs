@@ -2,6 +2,7 @@
 
 use super::amounts::ResourceList;
 use super::{one, pod};
+use crate::SortSmall;
 use crate::core_v1::{PersistentVolumeClaim, ScopedResourceSelectorRequirement};
 use crate::{Map, Quantity, Str};
 
@@ -89,7 +90,7 @@ fn attributes_classes(claim: &PersistentVolumeClaim) -> Vec<Str> {
     .filter(|class| !class.is_empty())
     .map(Str::from)
     .collect();
-    found.sort_unstable();
+    found.sort_small();
     found.dedup();
     found
 }

@@ -2,6 +2,7 @@
 
 use super::amounts::{self, ResourceList};
 use super::one;
+use crate::SortSmall;
 use crate::core_v1::{Container, ContainerStatus, Pod, PodAffinityTerm, ScopedResourceSelectorRequirement};
 use crate::selector::{Operator, Requirement};
 use crate::validation::{is_extended, is_native};
@@ -102,7 +103,7 @@ pub(super) fn constraints(pod: &Pod, required: &[Str]) -> Result<(), String> {
     }
     let parts = missing.iter().map(|(name, containers)| {
         let mut containers: Vec<&str> = containers.iter().map(Str::as_str).collect();
-        containers.sort_unstable();
+        containers.sort_small();
         format!("{name} for: {}", containers.join(","))
     });
     Err(format!("must specify {}", parts.collect::<Vec<_>>().join("; ")))

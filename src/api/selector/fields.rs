@@ -1,4 +1,5 @@
 //! Field selectors, as apimachinery's pkg/fields.
+use crate::SortSmall;
 use crate::value::Str;
 use std::fmt;
 
@@ -65,7 +66,7 @@ fn terms(selector: &str) -> Vec<&str> {
         }
     }
     out.push(selector.get(start..).unwrap_or(""));
-    out.sort_unstable();
+    out.sort_small();
     out
 }
 

@@ -1,4 +1,5 @@
 //! Label selectors, as apimachinery's pkg/labels.
+use crate::SortSmall;
 use crate::field::{self, Path};
 use crate::meta_v1;
 use crate::names;
@@ -107,7 +108,7 @@ impl Requirement {
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut values: Vec<&str> = self.values.iter().map(Str::as_str).collect();
-        values.sort_unstable();
+        values.sort_small();
         let (key, values) = (&self.key, values.join(","));
         match self.operator {
             Operator::DoesNotExist => write!(f, "!{key}"),
@@ -134,7 +135,7 @@ impl LabelSelector {
     }
     /// Requirements that must all hold; sorted by key.
     pub fn new(mut requirements: Vec<Requirement>) -> Self {
-        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        requirements.sort_small_by(|a, b| a.key.cmp(&b.key));
         LabelSelector { requirements, nothing: false }
     }
     /// Each label must have its value (`SelectorFromSet`).
@@ -367,7 +368,7 @@ impl Parser {
             Operator::In | Operator::NotIn => self.values()?,
             _ => vec![self.value()?],
         };
-        values.sort_unstable();
+        values.sort_small();
         values.dedup();
         Requirement::new(key, op, values.into_iter().map(Str::from).collect())
     }

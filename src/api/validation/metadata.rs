@@ -2,6 +2,7 @@
 
 use super::at::{At, Errors, IMMUTABLE};
 use super::labels;
+use crate::SortSmall;
 use crate::meta_v1::{ManagedFieldsEntry, ObjectMeta, OwnerReference};
 use crate::{List, Map, Str, go, names, scheme};
 
@@ -69,7 +70,7 @@ pub(super) fn update(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
     if !old.deletion_timestamp.is_zero() && !new.finalizers.same(&old.finalizers) {
         let mut extra: Vec<&Str> = new.finalizers.iter().filter(|f| !old.finalizers.contains(f)).collect();
         if !extra.is_empty() {
-            extra.sort_unstable();
+            extra.sort_small();
             extra.dedup();
             let list: Vec<String> = extra.iter().map(|f| go::quote(f)).collect();
             errors.forbidden(

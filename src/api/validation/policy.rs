@@ -4,6 +4,7 @@ use super::apps::{at_most_100_percent, positive_int_or_percent};
 use super::at::{At, Errors};
 use super::internal::Internal;
 use super::{labels, metadata, resources};
+use crate::SortSmall;
 use crate::core_v1::{LimitRange, LimitRangeItem, ResourceQuota, ResourceQuotaSpec};
 use crate::policy_v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use crate::scheduling_v1::PriorityClass;
@@ -173,7 +174,7 @@ fn limit(item: &LimitRangeItem, at: &At, errors: &mut Errors) {
         .into_iter()
         .flat_map(Map::keys)
         .collect();
-    keys.sort_unstable();
+    keys.sort_small();
     keys.dedup();
     for key in keys {
         let amounts = Amounts {

@@ -1,6 +1,7 @@
 //! Names and amounts of resources, and what containers ask for.
 
 use super::at::{At, Errors, NEGATIVE};
+use crate::SortSmall;
 use crate::core_v1::{ResourceClaim, ResourceRequirements};
 use crate::{List, Quantity, Str, names};
 
@@ -208,7 +209,7 @@ fn claim_names(list: &List<ResourceClaim>, known: &[&str], at: &At, errors: &mut
         }
         if !known.contains(&&*claim.name) {
             let mut sorted = known.to_vec();
-            sorted.sort_unstable();
+            sorted.sort_small();
             let mut error = crate::field::not_found(&at.path(), &claim.name);
             error.detail = if sorted.is_empty() {
                 "must be one of the names in pod.spec.resourceClaims which is empty".to_string()

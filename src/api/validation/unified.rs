@@ -1,5 +1,6 @@
 //! Unified diffs with the hunks that Python's difflib finds, as Kubernetes prints them where a pod may not change.
 
+use crate::SortSmall;
 use std::collections::BTreeMap;
 
 /// Lines around a change.
@@ -84,7 +85,7 @@ fn matches(a: &[&str], b: &[&str]) -> Vec<Match> {
             left.push((a1, best.a, b1, best.b));
         }
     }
-    found.sort_unstable_by_key(|m| (m.a, m.b));
+    found.sort_small_by_key(|m| (m.a, m.b));
     found
 }
 

@@ -2,6 +2,7 @@
 use super::Error;
 use super::read::{Node, NodeKind, error};
 use super::scalar::{Scalar, resolve};
+use crate::SortSmall;
 use crate::go;
 use crate::json::Value;
 use crate::value::Str;
@@ -196,7 +197,7 @@ fn shown(v: &Yaml) -> String {
         }
         Yaml::Map(entries) => {
             let mut parts: Vec<String> = entries.iter().map(|(k, v)| format!("{}:{}", shown(k), shown(v))).collect();
-            parts.sort();
+            parts.sort_small();
             format!("map[interface {{}}]interface {{}}{{{}}}", parts.join(", "))
         }
     }

@@ -2,6 +2,7 @@
 //! lines of scalars folded behind column 80.
 use super::decode::go_g;
 use super::scalar::{Scalar, base60, resolve};
+use crate::SortSmall;
 use crate::json::Value;
 use std::cmp::Ordering;
 
@@ -110,7 +111,7 @@ impl Printer {
             Value::Object(m) => {
                 let before = self.increase_indent(false, false);
                 let mut entries: Vec<_> = m.iter().collect();
-                entries.sort_by(|a, b| natural(&a.0, &b.0));
+                entries.sort_small_by(|a, b| natural(&a.0, &b.0));
                 for (k, v) in entries {
                     self.write_indent();
                     if k.len() <= 128 && !k.contains(is_break) {

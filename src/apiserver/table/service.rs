@@ -1,5 +1,6 @@
 //! Rows of the networking kinds.
 
+use api::SortSmall;
 use api::core_v1::{Endpoints, Service};
 use api::discovery_v1::EndpointSlice;
 use api::networking_v1::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
@@ -84,7 +85,7 @@ fn external_ip(object: &Service) -> String {
                 .map(|i| if i.ip.is_empty() { i.hostname.to_string() } else { i.ip.to_string() })
                 .filter(|ip| !ip.is_empty())
                 .collect();
-            ips.sort();
+            ips.sort_small();
             ips.dedup();
             ips.extend(external);
             if ips.is_empty() { "<pending>".to_string() } else { ips.join(",") }
@@ -161,7 +162,7 @@ pub fn ingress(object: &Ingress, env: &Env) -> Vec<Cell> {
         .map(|i| if i.ip.is_empty() { i.hostname.to_string() } else { i.ip.to_string() })
         .filter(|address| !address.is_empty())
         .collect();
-    addresses.sort();
+    addresses.sort_small();
     addresses.dedup();
     vec![
         Cell::from(&object.metadata.name),

@@ -1,5 +1,6 @@
 //! Which pods go first when a set shrinks (`ActivePodsWithRanks` of `pkg/controller/controller_utils.go`).
 
+use api::SortSmall;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub fn pods_to_delete(pods: &[Rev<Pod>], related: &[Rev<Pod>], count: usize, now
             *on_node.entry(&pod.spec.node_name).or_default() += 1;
         }
         let rank = |pod: &Pod| on_node.get(&*pod.spec.node_name).copied().unwrap_or(0);
-        ranked.sort_by(|a, b| compare(a, b, rank(a), rank(b), now));
+        ranked.sort_small_by(|a, b| compare(a, b, rank(a), rank(b), now));
     }
     ranked.truncate(count);
     ranked

@@ -4,6 +4,7 @@ mod placement;
 mod status;
 mod update;
 
+use api::SortSmall;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -361,7 +362,7 @@ impl Run<'_> {
                 _ => running.push(pod.clone()),
             }
         }
-        running.sort_by(placement::by_phase_and_age);
+        running.sort_small_by(placement::by_phase_and_age);
         if !self.allows_surge() {
             delete.extend(running.iter().skip(1).map(|p| p.metadata.name.clone()));
             return;

@@ -1,5 +1,6 @@
 //! A daemon set's status.
 
+use api::SortSmall;
 use std::time::Duration;
 
 use api::apps_v1::DaemonSet;
@@ -23,7 +24,7 @@ impl Run<'_> {
             }
             desired += 1;
             let Some(pods) = pods else { continue };
-            pods.sort_by(placement::by_phase_and_age);
+            pods.sort_small_by(placement::by_phase_and_age);
             let Some(pod) = pods.first() else { continue };
             current += 1;
             ready += i32::from(utils::is_pod_ready(pod));

@@ -1,6 +1,7 @@
 //! The rolling update (`pkg/controller/deployment/rolling.go`): a little up, a little down, until the new set is all.
 
 use api::Rev;
+use api::SortSmall;
 use api::apps_v1::ReplicaSet;
 use client::klog;
 
@@ -55,7 +56,7 @@ impl Run<'_> {
             return Ok(false);
         }
         // Errors from here on only mean that this run scaled nothing; the next comes with the set's own event.
-        old.sort_by(util::by_creation);
+        old.sort_small_by(util::by_creation);
         let Ok(cleaned) = self.cleanup_unhealthy(&mut old, max_down).await else { return Ok(false) };
         klog::info("Cleaned up unhealthy replicas from old RSes")
             .raw("count", cleaned)

@@ -1,5 +1,6 @@
 //! Scaling, pausing, the new ReplicaSet and the status (`pkg/controller/deployment/sync.go`).
 
+use api::SortSmall;
 use api::apps_v1::{Deployment, DeploymentStatus, ReplicaSet};
 use api::{Resource, Rev, Time};
 use client::klog;
@@ -71,7 +72,7 @@ impl Run<'_> {
         mut sets: Vec<Rev<ReplicaSet>>,
         create: bool,
     ) -> Result<Sets, SyncError> {
-        sets.sort_by(util::by_creation);
+        sets.sort_small_by(util::by_creation);
         let found = sets.iter().position(|rs| utils::equal_ignore_hash(&rs.spec.template, &self.d.spec.template));
         let existing = found.map(|i| sets.remove(i));
         let new = self.new_replica_set(existing, &sets, create).await?;
@@ -282,7 +283,7 @@ impl Run<'_> {
         if excess == 0 {
             return Ok(());
         }
-        alive.sort_by(|a, b| match (util::revision(a), util::revision(b)) {
+        alive.sort_small_by(|a, b| match (util::revision(a), util::revision(b)) {
             (Some(x), Some(y)) if x != y => x.cmp(&y),
             _ => util::by_creation(a, b),
         });
@@ -356,7 +357,7 @@ pub(super) fn proportional_sizes(d: &Deployment, mut active: Vec<Rev<ReplicaSet>
     let allowed = if replicas(d) > 0 { replicas(d).saturating_add(util::max_surge(d)) } else { 0 };
     let to_add = allowed.saturating_sub(current);
     // Of sets of one size, newer grow first and older shrink first.
-    active.sort_by(|a, b| {
+    active.sort_small_by(|a, b| {
         rs_replicas(b).cmp(&rs_replicas(a)).then_with(|| match to_add {
             n if n > 0 => util::by_creation(b, a),
             _ => util::by_creation(a, b),

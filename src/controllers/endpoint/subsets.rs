@@ -1,5 +1,6 @@
 //! Subsets in their canonical form (`pkg/api/v1/endpoints`): every address in as few subsets as its ports allow.
 
+use api::SortSmall;
 use std::collections::BTreeMap;
 
 use api::core_v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
@@ -44,7 +45,7 @@ pub fn repack(subsets: Vec<EndpointSubset>) -> Vec<EndpointSubset> {
                 let list: Vec<_> = chosen.filter_map(|(key, _)| addresses.get(key).cloned()).collect();
                 if list.is_empty() { List::default() } else { List::from(list) }
             };
-            ports.sort_by(|a, b| (&a.name, a.port, &a.protocol).cmp(&(&b.name, b.port, &b.protocol)));
+            ports.sort_small_by(|a, b| (&a.name, a.port, &a.protocol).cmp(&(&b.name, b.port, &b.protocol)));
             EndpointSubset {
                 addresses: pick(true),
                 not_ready_addresses: pick(false),
@@ -52,7 +53,7 @@ pub fn repack(subsets: Vec<EndpointSubset>) -> Vec<EndpointSubset> {
             }
         })
         .collect();
-    packed.sort_by(|a, b| {
+    packed.sort_small_by(|a, b| {
         let key = |s: &EndpointSubset| s.ports.first().map(|p| (p.name.clone(), p.port));
         key(a).cmp(&key(b))
     });

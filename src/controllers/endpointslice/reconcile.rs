@@ -1,5 +1,6 @@
 //! From pods to slices with as few writes as possible (`k8s.io/endpointslice/reconciler.go`).
 
+use api::SortSmall;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::core_v1::{Node, Pod, Service};
@@ -38,7 +39,7 @@ fn port_key(ports: &[EndpointPort]) -> PortKey {
         (p.name.get_str().cloned(), p.port, p.protocol.get_str().cloned(), p.app_protocol.get_str().cloned())
     };
     let mut key: PortKey = ports.iter().map(one).collect();
-    key.sort();
+    key.sort_small();
     key
 }
 
@@ -46,7 +47,7 @@ type EndpointKey = (Vec<Str>, Str, Str, Str);
 
 fn endpoint_key(e: &Endpoint) -> EndpointKey {
     let mut addresses = e.addresses.to_vec();
-    addresses.sort();
+    addresses.sort_small();
     let (namespace, name) = e.target_ref.get().map(|r| (r.namespace.clone(), r.name.clone())).unwrap_or_default();
     (addresses, e.hostname.or_empty().into(), namespace, name)
 }
@@ -201,7 +202,7 @@ impl Run<'_> {
             }
         }
         // What is left goes first into slices that are written anyway, fullest first.
-        update.sort_by_key(|(s, _)| std::cmp::Reverse(s.endpoints.len()));
+        update.sort_small_by_key(|(s, _)| std::cmp::Reverse(s.endpoints.len()));
         for (slice, _) in &mut update {
             top_up(slice, &mut desired);
         }

@@ -1,5 +1,6 @@
 //! How long a job waits before it makes another pod (`backoff_utils.go`).
 
+use api::SortSmall;
 use std::time::Duration;
 
 use api::Rev;
@@ -20,7 +21,7 @@ impl Backoff {
     /// With pods that finished since.
     pub fn with(self, succeeded: &[Rev<Pod>], failed: &[Rev<Pod>]) -> Backoff {
         let mut failures: Vec<i64> = failed.iter().map(|p| finished_at(p)).collect();
-        failures.sort_unstable();
+        failures.sort_small();
         let before = match succeeded.iter().map(|p| finished_at(p)).max() {
             Some(success) => {
                 failures.retain(|at| *at > success);

@@ -1,5 +1,6 @@
 //! The indexes of an Indexed job (`indexed_job_utils.go`).
 
+use api::SortSmall;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -47,7 +48,7 @@ impl Intervals {
     /// These and others.
     pub fn merge(&self, other: &Intervals) -> Intervals {
         let mut all: Vec<(i32, i32)> = self.0.iter().chain(&other.0).copied().collect();
-        all.sort_unstable();
+        all.sort_small();
         let mut result = Intervals::default();
         all.into_iter().for_each(|(first, last)| result.push(first, last));
         result

@@ -1,5 +1,6 @@
 //! Making and deleting a job's pods (`manageJob`).
 
+use api::SortSmall;
 use std::time::Duration;
 
 use api::Rev;
@@ -236,7 +237,7 @@ impl Run<'_> {
         let (mut remove, mut left) = (Vec::new(), Vec::new());
         if self.is_indexed() {
             let mut pods = self.active_pods.clone();
-            pods.sort_by_key(|p| index_of(p).unwrap_or(-1));
+            pods.sort_small_by_key(|p| index_of(p).unwrap_or(-1));
             for same in pods.chunk_by(|a, b| index_of(a) == index_of(b)) {
                 let valid = same.first().is_some_and(|p| self.has_valid_index(p));
                 let keep = if valid { 1 } else { 0 };

@@ -1,6 +1,7 @@
 //! Counting finished pods (`trackJobStatusAndRemoveFinalizers`): first their uids go into the status, then their
 //! finalizers are taken off, then they are counted.
 
+use api::SortSmall;
 use std::collections::BTreeSet;
 
 use api::batch_v1::JobStatus;
@@ -70,7 +71,7 @@ impl Run<'_> {
         let indexed = self.is_indexed();
         let mut pods = self.pods.clone();
         if indexed {
-            pods.sort_by_key(|p| index_of(p).unwrap_or(-1));
+            pods.sort_small_by_key(|p| index_of(p).unwrap_or(-1));
         }
         let mut tracked: BTreeSet<Str> =
             pods.iter().filter(|p| self.counts(p)).map(|p| p.metadata.uid.clone()).collect();

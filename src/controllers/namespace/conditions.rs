@@ -1,5 +1,6 @@
 //! What a namespace says of its own deletion (`namespace/deletion/status_condition_utils.go`).
 
+use api::SortSmall;
 use std::collections::BTreeMap;
 
 use api::core_v1::{NamespaceCondition, NamespaceStatus};
@@ -33,7 +34,7 @@ impl Findings {
     fn problem(&self, type_: &str) -> Option<(&'static str, String)> {
         let list = |items: Vec<String>| {
             let mut items = items;
-            items.sort();
+            items.sort_small();
             items.join(", ")
         };
         match type_ {

@@ -2,6 +2,7 @@
 
 mod status;
 
+use api::SortSmall;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -440,7 +441,7 @@ impl ReplicaSetController {
                 }
             }
         }
-        pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        pods.sort_small_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         klog::info("Found related pods")
             .str("kind", "ReplicaSet")
             .obj("replicaSet", namespace, name)

@@ -2,6 +2,7 @@
 //! (`stateful_set_control.go`).
 
 use api::Rev;
+use api::SortSmall;
 use api::apps_v1::{ControllerRevision, StatefulSet, StatefulSetStatus};
 use api::core_v1::Pod;
 use client::klog;
@@ -168,7 +169,7 @@ impl Run<'_> {
         let replicas = numbers.clone().map(replica).collect();
         let outside = |p: &&Rev<Pod>| ordinal(p) >= 0 && !numbers.contains(&ordinal(p));
         let mut condemned: Vec<Rev<Pod>> = pods.iter().filter(outside).cloned().collect();
-        condemned.sort_by_key(|p| std::cmp::Reverse(ordinal(p)));
+        condemned.sort_small_by_key(|p| std::cmp::Reverse(ordinal(p)));
         Ok(Pods { replicas, condemned })
     }
 

@@ -10,6 +10,7 @@ use crate::server::Write;
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::PatchType;
+use api::SortSmall;
 
 /// The command.
 pub async fn diff(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -56,7 +57,7 @@ async fn run(k: &Kubectl<'_>) -> Result<bool, Error> {
         let text = |v: &Value| if v.is_null() { String::new() } else { yaml(v) };
         files.push((name, text(&live), text(&merged)));
     }
-    files.sort();
+    files.sort_small();
     let mut rng = k.ctx.rng("kubectl diff");
     let (live_dir, merged_dir) =
         (format!("/tmp/LIVE-{}", rng.below(u32::MAX)), format!("/tmp/MERGED-{}", rng.below(u32::MAX)));

@@ -10,6 +10,7 @@ use crate::server::Watched;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 use ::api::rest::{EventType, ListOptions};
+use api::SortSmall;
 
 /// The command.
 pub async fn events(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -65,7 +66,7 @@ pub async fn events(k: &Kubectl<'_>) -> Result<(), Error> {
         }
         return Ok(());
     }
-    list.sort_by_key(event_time);
+    list.sort_small_by_key(event_time);
     if !f.str("output").is_empty() {
         let o = object([
             ("apiVersion", "v1".into()),

@@ -8,6 +8,7 @@ use crate::server::Piece;
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::LogOptions;
+use api::SortSmall;
 
 /// All containers' names, as errors list them.
 pub fn container_names(pod: &Value) -> String {
@@ -71,7 +72,7 @@ pub async fn pods_of(k: &Kubectl<'_>, object: &Value, kind: &str) -> Result<Vec<
             .map(|c| c.str("lastTransitionTime").to_string());
         (p.str("spec/nodeName").is_empty(), phase, ready.is_none(), ready)
     };
-    list.sort_by_key(rank);
+    list.sort_small_by_key(rank);
     Ok(list)
 }
 

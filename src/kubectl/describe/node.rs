@@ -4,6 +4,7 @@ use super::writer::{date, join};
 use super::{Related, Writer};
 use crate::value::Value;
 use api::Quantity;
+use api::SortSmall;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A quantity's thousandths.
@@ -113,7 +114,7 @@ fn taints(w: &mut Writer, taints: &[Value]) {
         return;
     }
     let mut sorted: Vec<&Value> = taints.iter().collect();
-    sorted.sort_by_key(|t| format!("{},{}", t.str("effect"), t.str("key")));
+    sorted.sort_small_by_key(|t| format!("{},{}", t.str("effect"), t.str("key")));
     for (i, t) in sorted.into_iter().enumerate() {
         if i != 0 {
             w.put(0, "\t");

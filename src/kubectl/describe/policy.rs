@@ -3,6 +3,7 @@
 use super::writer::{date, format_labels, format_selector};
 use super::{Related, Writer};
 use crate::value::Value;
+use api::SortSmall;
 use std::collections::BTreeSet;
 
 /// Describes a Namespace.
@@ -58,7 +59,7 @@ fn scopes(w: &mut Writer, quota: &Value, level: usize, bullet: &str) {
     if scopes.is_empty() {
         return;
     }
-    scopes.sort_unstable();
+    scopes.sort_small();
     w.put(level, &format!("Scopes:\t{}\n", scopes.join(", ")));
     for help in scopes.into_iter().filter_map(scope_help) {
         w.put(level, &format!("{bullet} {help}\n"));

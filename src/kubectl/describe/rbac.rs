@@ -2,6 +2,7 @@
 
 use super::{Related, Writer};
 use crate::value::Value;
+use api::SortSmall;
 
 /// One rule broken down to a single resource, group and name list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,7 +83,7 @@ pub fn compact(rules: &[Value]) -> Vec<Rule> {
             }
         }
     }
-    out.sort_by_key(Rule::key);
+    out.sort_small_by_key(Rule::key);
     out
 }
 

@@ -3,6 +3,7 @@
 use super::writer::{Writer, date, format_labels};
 use super::{Related, template};
 use crate::value::Value;
+use api::SortSmall;
 
 fn modes(list: &[Value]) -> String {
     let short = |m: &Value| {
@@ -164,7 +165,7 @@ pub fn claim(w: &mut Writer, pvc: &Value, related: &Related) {
         })
         .map(|p| p.str("metadata/name"))
         .collect();
-    users.sort_unstable();
+    users.sort_small();
     w.put(0, "Used By:\t");
     if users.is_empty() {
         w.put(0, "<none>\n");

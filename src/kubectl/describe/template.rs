@@ -4,6 +4,7 @@ use super::Writer;
 use super::writer::{format_selector, or_none};
 use crate::print::human::quote;
 use crate::value::Value;
+use api::SortSmall;
 
 /// A pod template under its title.
 pub fn pod_template(w: &mut Writer, template: &Value) {
@@ -279,7 +280,7 @@ fn mounts(w: &mut Writer, container: &Value) {
     let mut mounts: Vec<&Value> = container.list("volumeMounts").iter().collect();
     let none = if mounts.is_empty() { "\t<none>" } else { "" };
     w.put(2, &format!("Mounts:{none}\n"));
-    mounts.sort_by_key(|m| m.str("mountPath"));
+    mounts.sort_small_by_key(|m| m.str("mountPath"));
     for m in mounts {
         let mut flags = vec![if m.bool("readOnly") { "ro".to_string() } else { "rw".to_string() }];
         if !m.str("subPath").is_empty() {
@@ -290,7 +291,7 @@ fn mounts(w: &mut Writer, container: &Value) {
     let mut devices: Vec<&Value> = container.list("volumeDevices").iter().collect();
     if !devices.is_empty() {
         w.put(2, &format!("Devices:{none}\n"));
-        devices.sort_by_key(|d| d.str("devicePath"));
+        devices.sort_small_by_key(|d| d.str("devicePath"));
         for d in devices {
             w.put(3, &format!("{} from {}\n", d.str("devicePath"), d.str("name")));
         }
@@ -412,7 +413,7 @@ pub fn spread_constraints(w: &mut Writer, constraints: &[Value], space: &str) {
         return;
     }
     let mut sorted: Vec<&Value> = constraints.iter().collect();
-    sorted.sort_by_key(|c| c.str("topologyKey"));
+    sorted.sort_small_by_key(|c| c.str("topologyKey"));
     w.put(0, &format!("{space}Topology Spread Constraints:\t"));
     for (i, c) in sorted.into_iter().enumerate() {
         if i != 0 {
@@ -443,7 +444,7 @@ pub fn tolerations(w: &mut Writer, title: &str, tolerations: &[Value]) {
         return;
     }
     let mut sorted: Vec<&Value> = tolerations.iter().collect();
-    sorted.sort_by_key(|t| t.str("key"));
+    sorted.sort_small_by_key(|t| t.str("key"));
     for (i, t) in sorted.into_iter().enumerate() {
         let (key, value, effect) = (t.str("key"), t.str("value"), t.str("effect"));
         let mut line = String::new();

@@ -6,6 +6,7 @@ use super::{Related, Writer};
 use crate::print::human::human_duration;
 use crate::print::time::parse_rfc3339;
 use crate::value::Value;
+use api::SortSmall;
 
 fn conditions(w: &mut Writer, object: &Value) {
     if object.list("status/conditions").is_empty() {
@@ -114,7 +115,7 @@ pub fn replica_sets_of<'a>(d: &Value, sets: &'a [Value]) -> (Vec<&'a Value>, Opt
     let mut owned: Vec<&Value> =
         sets.iter().filter(|r| controller_of(r).is_some_and(|o| o.str("uid") == uid)).collect();
     let template = bare_template(d);
-    owned.sort_by_key(|r| (parse_rfc3339(r.str("metadata/creationTimestamp")), r.str("metadata/name")));
+    owned.sort_small_by_key(|r| (parse_rfc3339(r.str("metadata/creationTimestamp")), r.str("metadata/name")));
     let new = owned.iter().copied().find(|r| bare_template(r) == template);
     let new_uid = new.map(|n| n.str("metadata/uid"));
     let old = owned.into_iter().filter(|r| Some(r.str("metadata/uid")) != new_uid).collect();

@@ -4,6 +4,7 @@ use crate::print::human::human_duration;
 use crate::print::tabwriter::{DESCRIBE, TabWriter};
 use crate::print::time::{parse_rfc3339, rfc1123z};
 use crate::value::Value;
+use api::SortSmall;
 
 /// Longest annotation shown on its own line.
 const MAX_ANNOTATION: usize = 140;
@@ -126,7 +127,7 @@ impl Writer {
         }
         self.flush();
         let mut events: Vec<&Value> = events.iter().collect();
-        events.sort_by_key(|e| parse_rfc3339(e.str("lastTimestamp")));
+        events.sort_small_by_key(|e| parse_rfc3339(e.str("lastTimestamp")));
         self.put(0, "Events:\n  Type\tReason\tAge\tFrom\tMessage\n");
         self.put(1, "----\t------\t----\t----\t-------\n");
         for e in events {
@@ -200,7 +201,7 @@ pub fn selector_text(selector: &Value) -> String {
     for e in selector.list("matchExpressions") {
         let key = e.str("key");
         let mut values: Vec<&str> = e.list("values").iter().filter_map(Value::as_str).collect();
-        values.sort_unstable();
+        values.sort_small();
         let text = match e.str("operator") {
             "In" => format!("{key} in ({})", values.join(",")),
             "NotIn" => format!("{key} notin ({})", values.join(",")),
@@ -209,7 +210,7 @@ pub fn selector_text(selector: &Value) -> String {
         };
         parts.push((key.to_string(), text));
     }
-    parts.sort();
+    parts.sort_small();
     parts.into_iter().map(|(_, t)| t).collect::<Vec<_>>().join(",")
 }
 

@@ -7,6 +7,7 @@ use crate::jsonpath::{JsonPath, relaxed};
 use crate::server::value_of;
 use crate::value::Value;
 use api::AnyRev;
+use api::SortSmall;
 use std::cmp::Ordering;
 
 /// A column.
@@ -205,7 +206,7 @@ fn sort_by<T>(keyed: &mut [(Option<Value>, T)]) -> Result<(), Error> {
     if let Some(kind) = unsortable {
         return Err(Error::text(format!("unsortable type: {kind}")));
     }
-    keyed.sort_by(|a, b| match (&a.0, &b.0) {
+    keyed.sort_small_by(|a, b| match (&a.0, &b.0) {
         (None, None) => Ordering::Equal,
         (None, _) => Ordering::Less,
         (_, None) => Ordering::Greater,

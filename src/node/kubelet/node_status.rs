@@ -3,6 +3,7 @@
 use super::kubelet::Kubelet;
 use super::ticks;
 use crate::runtime::cri::{Call, Reply};
+use api::SortSmall;
 use api::coordination_v1::Lease;
 use api::core_v1::{
     ContainerImage, Node, NodeAddress, NodeCondition, NodeFeatures, NodeRuntimeHandler, NodeRuntimeHandlerFeatures,
@@ -235,7 +236,7 @@ async fn fill(kubelet: &Rc<Kubelet>, status: &mut NodeStatus) {
         && let Ok(Reply::Images(mut images)) = kubelet.runtime.call(Call::ListImages).await
     {
         state.images_changed.set(false);
-        images.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.image_ref.cmp(&b.image_ref)));
+        images.sort_small_by(|a, b| b.size.cmp(&a.size).then_with(|| a.image_ref.cmp(&b.image_ref)));
         *state.images.borrow_mut() = images
             .iter()
             .take(MAX_IMAGES)

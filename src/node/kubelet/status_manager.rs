@@ -5,6 +5,7 @@ use super::kubelet::Kubelet;
 use super::phase::{FAILED, is_terminal};
 use super::restart::is_sidecar;
 use super::ticks;
+use api::SortSmall;
 use api::core_v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use api::meta_v1::{DeleteOptions, Preconditions};
 use api::{Ptr, Rev, Str, Time};
@@ -316,7 +317,7 @@ fn same_by_kubelet(a: &PodStatus, b: &PodStatus) -> bool {
             .filter(|c| is_kubelets(&c.type_) || c.type_ == "DisruptionTarget")
             .cloned()
             .collect();
-        list.sort_by(|x, y| x.type_.cmp(&y.type_));
+        list.sort_small_by(|x, y| x.type_.cmp(&y.type_));
         own.conditions = list.into();
         own.nominated_node_name = Str::default();
         own

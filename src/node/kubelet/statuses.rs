@@ -6,6 +6,7 @@ use super::record::PodRecordExt;
 use super::restart::{is_sidecar, should_be_restarted};
 use super::{conditions, qos};
 use crate::runtime::cri::{self, PodRecord, State};
+use api::SortSmall;
 use api::core_v1::{
     Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus,
     ContainerUser, HostIP, LinuxContainerUser, Pod, PodIP, PodStatus, VolumeMountStatus,
@@ -164,7 +165,7 @@ fn container_statuses(
         })
         .collect();
     if !init {
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.sort_small_by(|a, b| a.name.cmp(&b.name));
     }
     if all.is_empty() { List::default() } else { all.into() }
 }

@@ -5,6 +5,7 @@ use super::program::{Guest, OwnProgram, Runnable, fetch};
 use super::signal::Signal;
 use super::state::parse_ip;
 use crate::files::Tree;
+use api::SortSmall;
 use futures_util::future::{Either, select};
 use shell::process::{LocalFuture, Program};
 use sim::{Addr, Duration, NetError};
@@ -59,7 +60,7 @@ impl shell::Tools for InContainer {
         let own = self.0.image.programs.iter().map(|(n, _)| *n).filter(|n| !n.contains('/'));
         let mut names: Vec<String> =
             own.chain(OWN.iter().map(|(n, _)| *n)).chain(shell::tools::names()).map(str::to_string).collect();
-        names.sort();
+        names.sort_small();
         names.dedup();
         names
     }

@@ -2,6 +2,7 @@
 
 use super::look::Look;
 use super::{causes, nodes, remedies, scheduling};
+use api::SortSmall;
 use api::core_v1::{Event, Node, Pod};
 use api::table::Cell;
 use api::{AnyRev, Rev};
@@ -195,7 +196,7 @@ fn related_events(look: &Look<'_>, about: &ObjectRef) -> Vec<Rev<Event>> {
         e.involved_object.name == *about.name && (about.kind.is_empty() || e.involved_object.kind == *about.kind)
     };
     let mut found: Vec<_> = look.list::<Event>(namespace).into_iter().filter(fits).collect();
-    found.sort_by_key(|e| (event_time(e), e.revision));
+    found.sort_small_by_key(|e| (event_time(e), e.revision));
     if found.len() > EVENTS {
         found.drain(..found.len() - EVENTS);
     }
@@ -321,7 +322,7 @@ fn logs(look: &Look<'_>, pod: &Pod) -> Vec<ContainerLog> {
     let nodes = look.world.machines().nodes();
     let Some(node) = nodes.iter().find(|n| *n.name() == *pod.spec.node_name) else { return Vec::new() };
     let mut own: Vec<_> = node.look().into_iter().filter(|s| s.pod_uid == pod.metadata.uid).collect();
-    own.sort_by_key(|s| (s.status.name.clone(), std::cmp::Reverse(s.status.restart_count)));
+    own.sort_small_by_key(|s| (s.status.name.clone(), std::cmp::Reverse(s.status.restart_count)));
     let mut logs: Vec<ContainerLog> = Vec::new();
     for seen in own {
         let instances = logs.iter().filter(|l| l.container == *seen.status.name).count();

@@ -1,6 +1,7 @@
 //! What would let a pending pod in: the smallest change for each node's refusal.
 
 use super::look::Look;
+use api::SortSmall;
 use api::core_v1::{Node, Pod, Taint};
 use scheduler::plugins::taint_toleration::tolerates;
 use scheduler::resources::{Resources, pod_requests};
@@ -121,7 +122,7 @@ pub fn remedies(look: &Look<'_>, pod: &Pod, attempt: Option<&Attempt>) -> Vec<Re
             }
         }
     }
-    rooms.sort_by_key(|(lack, _)| *lack);
+    rooms.sort_small_by_key(|(lack, _)| *lack);
     found.extend(rooms.into_iter().map(|(_, remedy)| remedy));
     found.extend(others);
     if found.is_empty()

@@ -1,6 +1,7 @@
 //! The scheduler's table: plugin by node, with the numbers behind each verdict.
 
 use super::look::Look;
+use api::SortSmall;
 use scheduler::verdict::{Attempt, NodeVerdict, Reason};
 use scheduler::{Scheduler, plugins};
 use view::{FilterCell, FilterRow, SchedulerTable, ScoreRow, TableNode};
@@ -33,7 +34,7 @@ fn short(plugin: &str, reason: &Reason) -> String {
 fn columns(attempt: &Attempt) -> Vec<&NodeVerdict> {
     let mut refused: Vec<&NodeVerdict> = attempt.nodes.iter().filter(|n| n.rejected.is_some()).collect();
     let mut passed: Vec<&NodeVerdict> = attempt.nodes.iter().filter(|n| n.rejected.is_none()).collect();
-    passed.sort_by_key(|n| std::cmp::Reverse(n.total));
+    passed.sort_small_by_key(|n| std::cmp::Reverse(n.total));
     if attempt.nodes.len() > COLUMNS {
         // One of each kind first, so that none is hidden by many of another.
         let kind = |n: &NodeVerdict| n.rejected.as_ref().map(|(p, r)| (*p, r.reasons.first().map(|r| r.text.clone())));
@@ -48,13 +49,13 @@ fn columns(attempt: &Attempt) -> Vec<&NodeVerdict> {
         first.truncate(room);
         refused = first;
     } else {
-        refused.sort_by(|a, b| a.node.cmp(&b.node));
-        passed.sort_by(|a, b| a.node.cmp(&b.node));
+        refused.sort_small_by(|a, b| a.node.cmp(&b.node));
+        passed.sort_small_by(|a, b| a.node.cmp(&b.node));
     }
     refused.extend(passed);
     refused.truncate(COLUMNS);
     if attempt.nodes.len() <= COLUMNS {
-        refused.sort_by(|a, b| a.node.cmp(&b.node));
+        refused.sort_small_by(|a, b| a.node.cmp(&b.node));
     }
     refused
 }

@@ -3,6 +3,7 @@
 use super::cluster_view::{list, micro};
 use super::pods;
 use crate::cluster::World;
+use api::SortSmall;
 use api::coordination_v1::Lease;
 use api::core_v1::Node;
 use apiserver::audit::{Entry, Stage};
@@ -305,7 +306,7 @@ fn scheduling(world: &World) -> SchedulingView {
     };
     let mut scored: Vec<_> = passed.iter().filter(|n| !n.scores.is_empty()).collect();
     // The chosen node first where several have the best score.
-    scored.sort_by_key(|n| (std::cmp::Reverse(n.total), attempt.chosen.as_ref() != Some(&n.node)));
+    scored.sort_small_by_key(|n| (std::cmp::Reverse(n.total), attempt.chosen.as_ref() != Some(&n.node)));
     view.scores = scored.iter().take(3).map(|n| NodeScore { node: n.node.to_string(), score: n.total }).collect();
     let rejected = attempt.nodes.iter().filter_map(|n| n.rejected.as_ref().map(|r| (n, r)));
     view.rejections = rejected

@@ -2,6 +2,7 @@
 
 use super::verbosity::is_verbose;
 use crate::cluster::World;
+use api::SortSmall;
 use view::{LogCause, LogFilter, LogLine, LogLines, ObjectRef, Severity, ToPage};
 
 /// Lines sent at once.
@@ -41,7 +42,7 @@ impl Logs {
             lines.filter(|l| filter.matches(l)).collect::<Vec<_>>()
         });
         lines.extend(self.audit(world).into_iter().filter(|l| filter.matches(l)));
-        lines.sort_by_key(|l| l.at);
+        lines.sort_small_by_key(|l| l.at);
         if lines.is_empty() && !self.reset {
             return None;
         }

@@ -3,6 +3,7 @@
 use super::suggest;
 use crate::cluster::World;
 use crate::programs::Running;
+use api::SortSmall;
 use node::files::{Tree, View};
 use shell::process::{Buffer, Bytes, Process};
 use std::collections::BTreeMap;
@@ -160,7 +161,7 @@ pub fn check(id: u32, text: &str) -> ManifestResult {
             problems.push(place(text, start, &message, &message));
         }
     }
-    problems.sort_by_key(|p| p.line);
+    problems.sort_small_by_key(|p| p.line);
     problems.truncate(50);
     suggest(text, &mut problems);
     let documents = documents(text);

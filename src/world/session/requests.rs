@@ -3,6 +3,7 @@
 use super::cluster_view::place_of;
 use super::control_plane::{http_verb, is_step, target};
 use crate::cluster::World;
+use api::SortSmall;
 use apiserver::audit::Entry;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -56,7 +57,7 @@ impl Requests {
                 rows.push(row(&entry, self.number));
             }
         }
-        rows.sort_by_key(|r| r.at);
+        rows.sort_small_by_key(|r| r.at);
         let skip = rows.len().saturating_sub(MAX_ROWS);
         rows.drain(..skip);
         (!rows.is_empty()).then_some(ToPage::Requests(rows))

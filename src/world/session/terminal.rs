@@ -3,6 +3,7 @@
 pub mod complete;
 
 use crate::cluster::World;
+use api::SortSmall;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use node::files::{Tree, View};
@@ -29,7 +30,7 @@ impl Tools for Found {
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.programs.keys().map(ToString::to_string).collect();
         names.extend(Tools::names(&shell::tools::Standard(Dialect::Bash)));
-        names.sort();
+        names.sort_small();
         names.dedup();
         names
     }
