@@ -1,6 +1,6 @@
 //! One seed gives one history, natively and in wasm.
 
-use history::network;
+use history::{cluster, network};
 use sim::Interleave;
 use std::process::Command;
 
@@ -49,4 +49,12 @@ fn a_history_is_the_same_in_wasm() {
     let seeds = [1, 2, 42, u64::MAX];
     let natively: Vec<u64> = seeds.iter().map(|seed| network(*seed, Interleave::Fifo)).collect();
     assert_eq!(in_wasm("network_history", &seeds), natively);
+}
+
+#[test]
+fn a_cluster_is_the_same_in_wasm() {
+    let natively = [cluster(1), cluster(7)];
+    assert!(!natively.contains(&0), "a history ended early");
+    assert_ne!(natively[0], natively[1], "the seed is not used");
+    assert_eq!(in_wasm("cluster_history", &[1, 7]), natively);
 }

@@ -3,48 +3,9 @@
 
 #![expect(clippy::disallowed_types, reason = "wall time is what is measured here")]
 
-use api::Rev;
-use api::apps_v1::Deployment;
-use shell::process::{Buffer, Bytes, FileError, Files, Metadata, Process};
 use sim::{Duration, Livelock};
-use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::time::Instant;
-use world::inspect::Look;
-use world::{Blueprint, World};
-
-/// No files.
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str) -> Result<Rc<[u8]>, FileError> {
-        Err(FileError::NotFound)
-    }
-    fn write(&self, _: &str, _: &[u8]) -> Result<(), FileError> {
-        Err(FileError::ReadOnly)
-    }
-    fn append(&self, _: &str, _: &[u8]) -> Result<(), FileError> {
-        Err(FileError::ReadOnly)
-    }
-    fn list(&self, _: &str) -> Result<Vec<String>, FileError> {
-        Err(FileError::NotFound)
-    }
-    fn metadata(&self, _: &str) -> Result<Metadata, FileError> {
-        Err(FileError::NotFound)
-    }
-    fn make_directory(&self, _: &str) -> Result<(), FileError> {
-        Err(FileError::ReadOnly)
-    }
-    fn remove(&self, _: &str) -> Result<(), FileError> {
-        Err(FileError::ReadOnly)
-    }
-    fn rename(&self, _: &str, _: &str) -> Result<(), FileError> {
-        Err(FileError::ReadOnly)
-    }
-    fn set_mode(&self, _: &str, _: u32) -> Result<(), FileError> {
-        Err(FileError::ReadOnly)
-    }
-}
+use world::{Blueprint, World, scenario};
 
 /// One figure.
 struct Figure {
@@ -75,18 +36,6 @@ fn resident() -> f64 {
     pages * 4096.0 / f64::from(1 << 20)
 }
 
-fn nodes_ready(world: &World) -> usize {
-    let Some(look) = Look::new(world, &[]) else { return 0 };
-    let ready =
-        |n: &Rev<api::core_v1::Node>| n.status.conditions.iter().any(|c| c.type_ == *"Ready" && c.status == *"True");
-    look.list::<api::core_v1::Node>("").iter().filter(|n| ready(n)).count()
-}
-
-fn replicas_ready(world: &World) -> i32 {
-    let deployment = Look::new(world, &[]).and_then(|l| l.typed::<Deployment>("default", "web"));
-    deployment.map_or(0, |d| d.status.ready_replicas)
-}
-
 fn timed<R>(name: &str, world: &World, work: impl FnOnce() -> R) -> (Figure, R) {
     let (began, from, polls) = (Instant::now(), world.sim().now(), world.sim().polls());
     let result = work();
@@ -99,54 +48,15 @@ fn timed<R>(name: &str, world: &World, work: impl FnOnce() -> R) -> (Figure, R) 
     (figure, result)
 }
 
-/// Steps until `done`, asked at every instant, or until an hour has passed.
-fn until(world: &World, mut done: impl FnMut() -> bool) -> Result<(), Livelock> {
-    let limit = world.sim().now() + Duration::from_secs(3600);
-    while !done() {
-        if !world.sim().step(limit)? {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn run(world: &World, line: &str, stdin: &str) -> Result<String, Livelock> {
-    let out = Rc::new(Buffer::default());
-    let process = Process {
-        args: line.split(' ').map(str::to_string).collect(),
-        env: BTreeMap::new(),
-        cwd: "/".into(),
-        files: Rc::new(NoFiles),
-        stdin: Rc::new(Bytes::new(stdin.as_bytes().to_vec())),
-        stdout: out.clone(),
-        stderr: out.clone(),
-    };
-    let running = world.run(process);
-    until(world, || running.exit_code().is_some())?;
-    Ok(String::from_utf8_lossy(&out.take()).into_owned())
-}
-
 fn rollout(figures: &mut Vec<Figure>, nodes: u32, pods: i32) -> Result<(), Livelock> {
     let before = resident();
     let blueprint = Blueprint { nodes, client_rate: 1000, ..Blueprint::default() };
     let world = World::new(&blueprint);
-    let all = usize::try_from(nodes).unwrap_or(0);
-    let (boot, done) = timed(&format!("{nodes} nodes Ready"), &world, || until(&world, || nodes_ready(&world) == all));
+    let (boot, done) = timed(&format!("{nodes} nodes Ready"), &world, || scenario::nodes_ready(&world));
     done?;
     figures.push(boot);
-    let manifest = format!(
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: {pods}\n  \
-         selector: {{matchLabels: {{app: web}}}}\n  template:\n    metadata: {{labels: {{app: web}}}}\n    \
-         spec: {{containers: [{{name: nginx, image: \"nginx:1.27\", resources: {{requests: {{cpu: 10m, memory: 16Mi}}}}}}]}}\n"
-    );
-    let (up, done) = timed(&format!("{pods} pods Running on {nodes} nodes"), &world, || -> Result<String, Livelock> {
-        let said = run(&world, "kubectl apply -f -", &manifest)?;
-        // The count is looked at every 20 ms of virtual time: looking is not what is measured.
-        while replicas_ready(&world) < pods && world.sim().now().as_nanos() < 3_600_000_000_000 {
-            world.sim().run_for(Duration::from_millis(20))?;
-        }
-        Ok(said)
-    });
+    let (up, done) =
+        timed(&format!("{pods} pods Running on {nodes} nodes"), &world, || scenario::roll_out(&world, pods));
     done?;
     figures.push(up);
     let after = resident();
@@ -164,7 +74,7 @@ pub fn bench(large: bool) -> Result<(), Livelock> {
     let yard = yardstick().min(yardstick());
     let mut figures = Vec::new();
     let world = World::new(&Blueprint::default());
-    let (boot, done) = timed("3 nodes Ready", &world, || until(&world, || nodes_ready(&world) == 3));
+    let (boot, done) = timed("3 nodes Ready", &world, || scenario::nodes_ready(&world));
     done?;
     figures.push(boot);
     world.sim().run_for(Duration::from_secs(120))?;
@@ -173,16 +83,13 @@ pub fn bench(large: bool) -> Result<(), Livelock> {
     done?;
     let speed = 3600.0 / idle.wall;
     figures.push(idle);
-    let line = "kubectl create deployment web --image=nginx:1.27 --replicas=3";
-    let (three, done) = timed("3 replicas from kubectl to Running", &world, || -> Result<(), Livelock> {
-        run(&world, line, "")?;
-        until(&world, || replicas_ready(&world) == 3)
-    });
+    let (three, done) = timed("3 replicas from kubectl to Running", &world, || scenario::create_deployment(&world, 3));
     done?;
     figures.push(three);
     const WRITES: u32 = 2000;
-    let (writes, done) =
-        timed(&format!("{WRITES} API writes, one after the other"), &world, || world.write_repeatedly(WRITES));
+    let (writes, done) = timed(&format!("{WRITES} API writes, one after the other"), &world, || {
+        scenario::write_repeatedly(&world, WRITES)
+    });
     done?;
     let write = writes.wall / f64::from(WRITES) * 1e6;
     figures.push(writes);

@@ -149,7 +149,7 @@ impl World {
     }
 
     /// The API server that replica `n` talks to: the one on its own machine, where there is one.
-    fn server_of(&self, n: u32) -> Addr {
+    pub(crate) fn server_of(&self, n: u32) -> Addr {
         let n = if n <= self.blueprint.control_planes { n } else { 1 };
         Addr { ip: Blueprint::control_plane_ip(n), port: API_PORT }
     }
@@ -268,28 +268,6 @@ impl World {
         });
         let program = self.programs.get(name.as_str()).unwrap_or(&missing);
         Running::start(&self.sim, self.workstation, &name, program, process)
-    }
-    /// Has a client of its own update one ConfigMap so many times, one write after the other: what a write costs.
-    pub fn write_repeatedly(&self, times: u32) -> Result<(), Livelock> {
-        let config = ClientConfig::new(self.server_of(1), Self::admin(), "bench/v1");
-        let done = Rc::new(std::cell::Cell::new(false));
-        let end = done.clone();
-        self.sim.start(self.workstation, "writer", |ctx| async move {
-            let client = client::Client::new(&ctx, config);
-            let mut map = api::core_v1::ConfigMap::default();
-            map.metadata.name = "bench".into();
-            map.metadata.namespace = "default".into();
-            let mut stored = client.create("default", map).await;
-            for n in 0..times {
-                let Ok(current) = &stored else { break };
-                let mut next = (*current.body).clone();
-                next.data.insert("n", n.to_string().into());
-                stored = client.update(next, current.revision).await;
-            }
-            end.set(true);
-        });
-        while !done.get() && self.sim.step(sim::Instant::FAR)? {}
-        Ok(())
     }
     /// How the recorded cluster's administrator is known.
     pub fn admin() -> Credential {

@@ -6,6 +6,7 @@ pub mod faults;
 pub mod inspect;
 pub mod machine;
 pub mod programs;
+pub mod scenario;
 pub mod session;
 pub mod terminal;
 

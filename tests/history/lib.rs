@@ -61,10 +61,10 @@ pub fn network(seed: u64, interleave: Interleave) -> u64 {
     sim.trace(|trace| trace.fingerprint())
 }
 
-/// `network` for a caller that has only symbols.
-#[cfg(target_arch = "wasm32")]
-#[allow(unsafe_code, reason = "a symbol that is exported by name")]
-#[unsafe(no_mangle)]
-pub extern "C" fn network_history(seed: u64) -> u64 {
-    network(seed, Interleave::Fifo)
+/// A cluster that boots, starts pods and loses a node for a minute; 0 if it came to a standstill.
+pub fn cluster(seed: u64) -> u64 {
+    world::scenario::history(seed).unwrap_or(0)
 }
+
+#[cfg(target_arch = "wasm32")]
+mod exports;
