@@ -1,5 +1,6 @@
 //! Paths that are about no object: discovery, version, health.
 
+use api::SortSmall;
 use std::rc::Rc;
 
 use api::json::Value;
@@ -253,7 +254,7 @@ fn index() -> Answer {
     for name in ["healthz", "livez", "readyz"] {
         paths.extend(checks(name).into_iter().map(|check| format!("/{name}/{check}")));
     }
-    paths.sort_unstable();
+    paths.sort_small();
     let paths = array(paths.iter().map(|path| text(path)).collect());
     Answer::Json(Rc::from(object([("paths", paths)]).to_json_pretty(2).into_bytes()))
 }

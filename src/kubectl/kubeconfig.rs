@@ -9,6 +9,7 @@ use crate::print::human::quote;
 use crate::resource::{base64_decode, base64_encode};
 use crate::session::Config;
 use crate::value::{Value, object};
+use api::SortSmall;
 use api::rest::Credential;
 use sim::{Addr, Ip};
 
@@ -84,7 +85,7 @@ impl Kubeconfig {
     /// Names of a list.
     pub fn names(&self, list: &str) -> Vec<String> {
         let mut names: Vec<String> = self.value.list(list).iter().map(|e| e.str("name").to_string()).collect();
-        names.sort();
+        names.sort_small();
         names
     }
 

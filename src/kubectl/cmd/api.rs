@@ -5,6 +5,7 @@ use crate::mapping::qualified;
 use crate::print::human::quote;
 use crate::print::tabwriter::{TABLE, TabWriter};
 use crate::session::Kubectl;
+use api::SortSmall;
 
 /// The command.
 pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -38,7 +39,7 @@ pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
         .filter(|m| categories.iter().all(|c| m.categories.contains(c)))
         .cloned()
         .collect();
-    list.sort_by_key(|m| {
+    list.sort_small_by_key(|m| {
         let key = match sort {
             "name" => m.plural.clone(),
             "kind" => m.kind.clone(),
@@ -80,7 +81,7 @@ pub async fn versions(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     k.connect("/api?timeout=32s").await?;
     let mut versions: Vec<String> = k.mapper().resources.iter().map(|m| m.api_version()).collect();
-    versions.sort();
+    versions.sort_small();
     versions.dedup();
     for v in versions {
         k.out(&format!("{v}\n"));
@@ -166,7 +167,7 @@ fn list_fields(
     out: &mut String,
 ) {
     let mut fields: Vec<_> = d.fields.iter().collect();
-    fields.sort_by_key(|f| f.name);
+    fields.sort_small_by_key(|f| f.name);
     within.push(d.go);
     for f in fields {
         let required = if f.is(::api::object::REQUIRED) { " -required-" } else { "" };

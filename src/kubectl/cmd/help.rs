@@ -4,6 +4,7 @@ use crate::commands::{Command, root};
 use crate::error::Error;
 use crate::flags::Flag;
 use crate::session::Kubectl;
+use api::SortSmall;
 
 /// kubectl's commands by the groups of its own help.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -58,7 +59,7 @@ pub fn usage(command: &Command) -> String {
                 .collect()
         } else {
             let mut sorted = children.clone();
-            sorted.sort_by_key(|c| c.name());
+            sorted.sort_small_by_key(|c| c.name());
             vec!["Available Commands:".to_string() + &sorted.iter().map(line).collect::<String>()]
         };
         out.push_str(&groups.join("\n\n"));

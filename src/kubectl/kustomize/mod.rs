@@ -15,6 +15,7 @@ use crate::manifest;
 use crate::print::human::quote;
 use crate::session::Kubectl;
 use crate::value::Value;
+use api::SortSmall;
 
 /// An object on its way.
 #[derive(Clone, Debug)]
@@ -128,7 +129,7 @@ pub fn build(k: &Kubectl<'_>, directory: &str) -> Result<Vec<Value>, String> {
     let (mut resources, fifo) = load(k, &absolute, 0)?;
     generate::add_hashes(&mut resources);
     if !fifo {
-        resources.sort_by(|a, b| order(a).cmp(&order(b)));
+        resources.sort_small_by(|a, b| order(a).cmp(&order(b)));
     }
     Ok(resources.into_iter().map(|r| r.object).collect())
 }

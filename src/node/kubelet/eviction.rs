@@ -8,6 +8,7 @@ use super::qos;
 use super::ticks;
 use super::worker::Eviction;
 use crate::runtime::cri::State;
+use api::SortSmall;
 use api::core_v1::{Pod, PodCondition, PodStatus, Taint};
 use api::{Quantity, Rev, Time};
 use client::klog;
@@ -176,7 +177,7 @@ fn synchronize(kubelet: &Rc<Kubelet>) -> Option<Rev<Pod>> {
         let asked = qos::pod_requests(&pod.spec).get(short.resource).map_or(0, Quantity::value);
         containers.saturating_mul(WORKING_SET) - asked
     };
-    pods.sort_by_key(|p| (over(p) <= 0, p.spec.priority.unwrap_or(0), -over(p)));
+    pods.sort_small_by_key(|p| (over(p) <= 0, p.spec.priority.unwrap_or(0), -over(p)));
     klog::info("Eviction manager: pods ranked for eviction")
         .objs("pods", pods.iter().map(|p| (&*p.metadata.namespace, &*p.metadata.name)))
         .log(ctx, "eviction_manager.go:418");

@@ -1,6 +1,7 @@
 //! Components and control loops in the inspector.
 
 use super::look::Look;
+use api::SortSmall;
 use view::{
     ContainerLog, Fact, FactGroup, Inspector, InspectorBody, InspectorHead, InspectorTab, LoopRun, LoopState,
     RetryingKey, Selection, Why,
@@ -161,10 +162,10 @@ pub fn control_loop(look: &Look<'_>, name: &str, selection: &Selection) -> Optio
         waiting.extend(queue.waiting);
         runs.extend(queue.runs);
     }
-    runs.sort_by_key(|(_, at, _)| std::cmp::Reverse(*at));
+    runs.sort_small_by_key(|(_, at, _)| std::cmp::Reverse(*at));
     state.more = u32::try_from(state.queue.len().saturating_sub(KEYS)).unwrap_or(u32::MAX);
     state.queue.truncate(KEYS);
-    waiting.sort();
+    waiting.sort_small();
     state.retrying = waiting
         .into_iter()
         .take(KEYS)

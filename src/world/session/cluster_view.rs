@@ -3,6 +3,7 @@
 use super::control_plane;
 use super::{pods, timers};
 use crate::cluster::World;
+use api::SortSmall;
 use api::coordination_v1::Lease;
 use api::core_v1::{Event, Node, Pod};
 use api::{AnyRev, Rev};
@@ -140,7 +141,7 @@ impl Observer {
         let epoch = world.blueprint().epoch;
         let mut rows: Vec<EventRow> =
             list::<Event>(world, "", "events").iter().filter(|e| wanted(e)).map(|e| event_row(e, epoch)).collect();
-        rows.sort_by_key(|r| r.at);
+        rows.sort_small_by_key(|r| r.at);
         let skip = rows.len().saturating_sub(500);
         rows.drain(..skip);
         rows
@@ -240,7 +241,7 @@ impl Observer {
                 frame.nodes.push(view.clone());
             }
         }
-        frame.nodes.sort_by_key(|n| n.id);
+        frame.nodes.sort_small_by_key(|n| n.id);
         self.nodes = seen;
     }
 
@@ -290,7 +291,7 @@ impl Observer {
                 frame.pods.push(view.clone());
             }
         }
-        frame.pods.sort_by_key(|p| p.id);
+        frame.pods.sort_small_by_key(|p| p.id);
         self.pods = seen;
     }
 

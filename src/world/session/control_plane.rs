@@ -276,7 +276,7 @@ fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
             }
         })
         .collect();
-    loops.sort_by_key(|l| FIRST.iter().position(|name| *name == l.name).unwrap_or(FIRST.len()));
+    loops.sort_small_by_key(|l| FIRST.iter().position(|name| *name == l.name).unwrap_or(FIRST.len()));
     loops
 }
 

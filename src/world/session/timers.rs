@@ -3,6 +3,7 @@
 use super::cluster_view::{list, micro, since_start};
 use super::control_plane::short_loop;
 use crate::cluster::World;
+use api::SortSmall;
 use api::coordination_v1::Lease;
 use api::core_v1::Pod;
 use std::collections::BTreeMap;
@@ -52,7 +53,7 @@ pub fn all<'a>(
     leases(world, now, &mut out);
     queues(world, now, workloads, &mut out);
     out.retain(|t| t.at > now);
-    out.sort_by_key(|t| t.at);
+    out.sort_small_by_key(|t| t.at);
     out
 }
 

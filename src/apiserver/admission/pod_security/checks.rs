@@ -3,6 +3,7 @@
 //! A check looks at the pod as JSON, whichever kind it came from, and says what it finds: a reason, and the details
 //! that follow it in parentheses.
 
+use api::SortSmall;
 use std::collections::BTreeSet;
 
 use api::json::Value;
@@ -308,7 +309,7 @@ fn probe_hosts(pod: &Pod, _: u32) -> Option<Finding> {
     if containers.is_empty() {
         return None;
     }
-    containers.sort_unstable();
+    containers.sort_small();
     containers.dedup();
     let uses = one_or_more("uses", "use", containers.len());
     let word = one_or_more("probe or lifecycle host", "probe or lifecycle hosts", hosts.len());

@@ -2,6 +2,7 @@
 
 use crate::cluster::World;
 use crate::session::cluster_view::server;
+use api::SortSmall;
 use kubectl::complete::Candidates;
 use view::{Candidate, Completions};
 
@@ -28,7 +29,7 @@ pub fn complete(world: &World, id: u32, line: &str, cursor: usize) -> Completion
     let words: Vec<&str> = part.get(..word_at).unwrap_or_default().split_whitespace().collect();
     let mut found = candidates(world, &words, word);
     found.retain(|c| c.text.starts_with(word));
-    found.sort_by(|a, b| a.text.cmp(&b.text));
+    found.sort_small_by(|a, b| a.text.cmp(&b.text));
     found.dedup_by(|a, b| a.text == b.text);
     found.truncate(200);
     Completions { id, from: u32::try_from(start + word_at).unwrap_or(0), candidates: found }
