@@ -8,6 +8,7 @@
 mod ctx;
 pub mod disk;
 mod executor;
+mod filter;
 pub mod net;
 mod rng;
 mod sim;
@@ -18,6 +19,7 @@ pub mod trace;
 
 pub use ctx::{Aborted, Ctx, Elapsed, JoinHandle, Sleep, Terminated};
 pub use disk::{Disk, DiskError, Record};
+pub use filter::{Filter, Verdict};
 pub use net::{Addr, Conn, Ip, Listener, NetError, Scope};
 pub use rng::Rng;
 pub use sim::{HostId, Interleave, Livelock, Options, ProcessId, ProcessInfo, Sim, TimerInfo};

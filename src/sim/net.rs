@@ -3,6 +3,7 @@
 //! It behaves as TCP does: a closed port refuses, a machine without power is unreachable, a cut path loses segments
 //! and TCP sends them again until it heals or 924 seconds have passed (Linux' tcp_retries2).
 
+use crate::filter::{Filter, Verdict};
 use crate::sim::Inner;
 use crate::timers::{Action, Timer};
 use crate::trace::Message;
@@ -173,6 +174,8 @@ pub(crate) struct Network {
     latency: Duration,
     cuts: Vec<(Scope, Option<Scope>)>,
     slow: Vec<(Scope, Option<Scope>, Duration)>,
+    /// The machines' packet filters.
+    pub filters: BTreeMap<HostId, Filter>,
 }
 
 impl Default for Network {
@@ -186,6 +189,7 @@ impl Default for Network {
             latency: Duration::from_micros(100),
             cuts: Vec::new(),
             slow: Vec::new(),
+            filters: BTreeMap::new(),
         }
     }
 }
@@ -371,6 +375,14 @@ impl Network {
     /// After a power-off: only the machine's own address is configured at boot.
     pub fn forget_added(&mut self, host: HostId, own: Option<Ip>) {
         self.addresses.retain(|ip, h| *h != host || Some(*ip) == own);
+        self.filters.remove(&host);
+    }
+
+    /// What a machine's filter says of a connection.
+    fn filtered(inner: &Inner, host: HostId, source: Ip, addr: Addr) -> Verdict {
+        // Not borrowed while the filter runs.
+        let filter = inner.network.borrow().filters.get(&host).cloned();
+        filter.map_or(Verdict::Pass, |filter| filter(source, addr))
     }
 
     /// Takes an address from `host`, with what listens on it.
@@ -405,7 +417,21 @@ impl Network {
         let inner = &ctx.inner;
         let deadline = ctx.now() + patience;
         let mut retransmission = Duration::from_secs(1);
+        let own = inner.host_of(ctx.process);
+        let mut addr = addr;
+        let mut verdict = Self::filtered(inner, own, source, addr);
+        // The machine that the connection reached, once its filter was asked.
+        let mut reached = own;
         loop {
+            match std::mem::replace(&mut verdict, Verdict::Pass) {
+                Verdict::Pass => {}
+                Verdict::To(other) => addr = other,
+                Verdict::Refuse => return Err(NetError::Refused),
+                Verdict::Drop => {
+                    ctx.sleep_until(deadline).await;
+                    return Err(NetError::TimedOut);
+                }
+            }
             let owner = || inner.network.borrow().addresses.get(&addr.ip).copied().filter(|&h| inner.host_up(h));
             let Some(host) = owner() else {
                 ctx.sleep_until(deadline.min(ctx.now() + ARP_GIVES_UP)).await;
@@ -430,6 +456,13 @@ impl Network {
                 continue;
             };
             ctx.sleep(one_way).await;
+            if reached != host {
+                reached = host;
+                verdict = Self::filtered(inner, host, source, addr);
+                if verdict != Verdict::Pass {
+                    continue;
+                }
+            }
             let accepted = Self::accept(inner, ctx.process, source, addr);
             ctx.sleep(one_way).await;
             return accepted.ok_or(NetError::Refused);
