@@ -169,6 +169,14 @@ async fn relay(
                     return Ok(None);
                 }
             }
+            Ok(ServerFrame::Response { response, .. })
+                if response.code >= 400 && matches!(response.answer, Answer::Text(_)) =>
+            {
+                // The kubelet's own words pass as they are.
+                call.entry.code.set(response.code);
+                let _ = client.send_as("response", ServerFrame::Response { stream, response });
+                return Ok(None);
+            }
             Ok(ServerFrame::Response { response, .. }) => {
                 return match response.answer {
                     Answer::Status(status) if response.code >= 400 => Err((*status).clone()),

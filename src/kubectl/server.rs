@@ -480,7 +480,16 @@ impl<'a> Kubectl<'a> {
     pub async fn exec(&self, ns: &str, pod: &str, options: ExecOptions) -> Result<Stream, Error> {
         let pods = self.known("", "pods")?;
         let target = Self::target(&pods, ns, pod, "exec");
-        self.stream(self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object)).await
+        let request = self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object);
+        let (connection, stream, response) = self.answer(request).await?;
+        if let Answer::Text(text) = &response.answer
+            && response.code >= 400
+        {
+            // A refusal in plain words is the kubelet's own.
+            return Err(Error::text(format!("unable to upgrade connection: {text}")));
+        }
+        let done = !matches!(response.answer, Answer::Stream);
+        Ok(Stream { connection, stream, queue: Default::default(), done })
     }
 
     /// Attaches to a running container.
