@@ -7,6 +7,7 @@ use crate::signals::Signals;
 use crate::syntax::{
     self, AndOr, Command, Joint, List, Part, Pipeline, Redirected, Redirection, RedirectionKind, Word,
 };
+use crate::tools;
 use futures_util::future::join_all;
 use sim::{Ctx, JoinHandle};
 use std::cell::{Cell, RefCell};
@@ -519,7 +520,8 @@ impl Shell {
     pub(crate) async fn execute(&self, args: Vec<String>, env: BTreeMap<String, String>, io: &Io) -> i32 {
         let name = args.first().map_or("", String::as_str);
         let base = name.rsplit('/').next().unwrap_or(name);
-        let Some(program) = self.tools.find(base) else {
+        let runner = || tools::find_runner(base, self.dialect, self.tools.clone());
+        let Some(program) = self.tools.find(base).or_else(runner) else {
             return self.not_found(name, args.clone(), env, io).await;
         };
         let process = Process {

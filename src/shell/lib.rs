@@ -62,4 +62,6 @@ pub async fn sh(ctx: sim::Ctx, process: Process, tools: Rc<dyn Tools>, dialect: 
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

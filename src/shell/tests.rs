@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 #[derive(Default)]
-struct Memory(RefCell<BTreeMap<String, Vec<u8>>>);
+pub(super) struct Memory(RefCell<BTreeMap<String, Vec<u8>>>);
 
 impl Files for Memory {
     fn read(&self, path: &str) -> Result<Rc<[u8]>, FileError> {
@@ -77,6 +77,10 @@ impl Tools for NoTools {
 
 /// Runs a program; both streams together, and `[exit N]`.
 fn run_with(text: &str, signal_at: Option<u64>) -> String {
+    run_among(Rc::new(NoTools), text, signal_at)
+}
+
+fn run_among(tools: Rc<dyn Tools>, text: &str, signal_at: Option<u64>) -> String {
     let sim = sim::Sim::new(sim::Options::default());
     let host = sim.add_host("a", sim::Ip(1));
     let out = Rc::new(Buffer::default());
@@ -93,7 +97,7 @@ fn run_with(text: &str, signal_at: Option<u64>) -> String {
     };
     let (end, own) = (code.clone(), signals.clone());
     sim.start(host, "sh", |ctx| async move {
-        end.set(Some(sh(ctx, process, Rc::new(NoTools), Dialect::Bash, own).await));
+        end.set(Some(sh(ctx, process, tools, Dialect::Bash, own).await));
     });
     if let Some(seconds) = signal_at {
         assert!(sim.run_for(sim::Duration::from_secs(seconds)).is_ok());
@@ -179,5 +183,62 @@ fn lines_that_want_more_are_known() {
     }
     for text in ["echo a", "cat <<EOF\nx\nEOF", "if true; then echo; fi", "echo )"] {
         assert!(!is_incomplete(text), "{text}");
+    }
+}
+
+#[test]
+fn awk_gives_what_mawk_gives() {
+    for (program, printed) in [
+        ("echo 'a b c' | awk '{print $1,$3; print NF}'", "a c\n3\n"),
+        ("printf '1 x\\n2 y\\n' | awk 'NR>1 {print $2}'", "y\n"),
+        ("printf 'a node-1\\nb node-2\\n' | awk '{print $1,$2==\"node-2\"}'", "a 0\nb 1\n"),
+        ("printf '3\\n4\\n' | awk '{s+=$1} END {print s, s/NR, 10%3, 2^10, -3}'", "7 3.5 1 1024 -3\n"),
+        ("awk 'BEGIN {printf \"%5.1f|%-4s|%03d|%s\\n\", 3.14159, \"ab\", 7, 0.1+0.2}'", "  3.1|ab  |007|0.3\n"),
+        ("printf 'a:b\\nc:d\\n' | awk -F: -v x=9 '{print x $2}'", "9b\n9d\n"),
+        ("echo 'x1y22z' | awk '{gsub(/[0-9]+/, \"<&>\"); print; print length($0)}'", "x<1>y<22>z\n10\n"),
+        ("printf 'a\\nb\\nc\\nd\\n' | awk '/b/,/c/'", "b\nc\n"),
+        ("printf 'b\\na\\nb\\n' | awk '{n[$1]++} END {for (k in n) print k, n[k]}'", "a 1\nb 2\n"),
+        (
+            "awk 'BEGIN {n = split(\"a-b-c\", p, \"-\"); print n, p[3], substr(\"hello\", 2, 3), index(\"abc\", \"c\")}'",
+            "3 c ell 3\n",
+        ),
+        ("awk 'BEGIN {while (i < 3) { if (i == 1) { i++; continue }; print i++ }; exit 4}'", "0\n2\n[exit 4]"),
+        ("echo 'a  b' | awk '{$2 = \"x\"; print; $4 = \"y\"; print NF, $0}'", "a x\n4 a x  y\n"),
+        ("echo 10 9 | awk '{print ($1 > $2), (\"10\" > \"9\"), ($1 \"\" > $2 \"\")}'", "1 0 0\n"),
+        ("echo v1.37 | awk -F. '{print toupper($1) \"-\" $2 > \"f\"} END {print \"ok\"}'; cat f", "ok\nV1-37\n"),
+        ("echo abcd | awk '{print match($0, /c./), RSTART, RLENGTH; print !/x/, $0 ~ \"^a\"}'", "3 3 2\n1 1\n"),
+        (
+            "awk 'BEGIN {print length(\"a\") (1 < 2 ? \"y\" : \"n\"), 1e6, 1234567.5, \"a\" \"b\" 1+1}'",
+            "1y 1000000 1.23457e+06 ab2\n",
+        ),
+        ("awk 'BEGIN {print $}'", "awk: line 1: syntax error at or near }\n[exit 2]"),
+        ("awk 'BEGIN {while (1) x++}'", "awk: the program does not end\n[exit 2]"),
+        (
+            "awk 'BEGIN {\"date\" | getline x}'",
+            "awk: a pipe to or from a command is not supported by this awk\n[exit 2]",
+        ),
+    ] {
+        assert_eq!(run_among(Rc::new(tools::Standard(Dialect::Bash)), program, None), printed, "{program}");
+    }
+}
+
+#[test]
+fn programs_run_programs() {
+    for (program, printed) in [
+        ("printf 'a b\\nc\\n' | xargs", "a b c\n"),
+        ("printf 'a b\\nc\\n' | xargs -n1 echo -", "- a\n- b\n- c\n"),
+        ("printf 'a b\\nc\\n' | xargs -I X echo '<X>'", "<a b>\n<c>\n"),
+        ("printf '' | xargs echo none; printf '' | xargs -r echo none", "none\n"),
+        ("echo x | xargs nope; echo $?", "xargs: nope: No such file or directory\n127\n"),
+        ("timeout 2 sleep 5; echo $?; timeout 5 sleep 2; echo $?", "124\n0\n"),
+        ("timeout 3 sh -c 'until false; do echo a; sleep 2; done'; echo $?", "a\na\n124\n"),
+        (
+            "timeout x true; echo $?",
+            "timeout: invalid time interval 'x'\nTry 'timeout --help' for more information.\n125\n",
+        ),
+        ("env A=1 sh -c 'echo $A; nope'", "1\nbash: line 1: nope: command not found\n[exit 127]"),
+        ("bash -c 'exit 3'; echo $?; sh -c 'echo $0 $1' name one", "3\nname one\n"),
+    ] {
+        assert_eq!(run_among(Rc::new(tools::Standard(Dialect::Bash)), program, None), printed, "{program}");
     }
 }

@@ -25,7 +25,23 @@ const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "
 pub fn run(ctx: Ctx, process: Process, _: Dialect) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         let mut format = "%a %b %e %H:%M:%S UTC %Y".to_string();
-        for word in process.args.iter().skip(1) {
+        let mut at = ctx.unix_nanos();
+        let mut words = process.args.iter().skip(1);
+        while let Some(word) = words.next() {
+            let given = match word.as_str() {
+                "-d" | "--date" => Some(words.next().map_or("", String::as_str)),
+                _ => word.strip_prefix("--date=").or_else(|| word.strip_prefix("-d")),
+            };
+            if let Some(given) = given {
+                match read(given, at) {
+                    Some(moment) => at = moment,
+                    None => {
+                        complain(&process, &format!("date: invalid date '{given}'")).await;
+                        return 1;
+                    }
+                }
+                continue;
+            }
             match word.as_str() {
                 "-u" | "--utc" => {}
                 "-I" | "--iso-8601" => format = "%Y-%m-%d".to_string(),
@@ -40,9 +56,40 @@ pub fn run(ctx: Ctx, process: Process, _: Dialect) -> LocalFuture<'static, i32> 
                 },
             }
         }
-        let text = write(ctx.unix_nanos(), &format);
+        let text = write(at, &format);
         say(&process, format!("{text}\n").as_bytes()).await.err().unwrap_or(0)
     })
+}
+
+/// A moment that a text names, in nanoseconds since 1970: `now`, `@SECONDS`, `2026-11-29T18:28:02Z`, `2026-11-29 18:28`.
+fn read(text: &str, now: i64) -> Option<i64> {
+    let text = text.trim();
+    if text.is_empty() || text == "now" {
+        return Some(now);
+    }
+    if let Some(seconds) = text.strip_prefix('@') {
+        return seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000);
+    }
+    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
+    let mut parts = date.splitn(3, '-').map(|p| p.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if !(0..=9_999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Days from civil (Howard Hinnant's algorithm).
+    let y = if month <= 2 { year - 1 } else { year };
+    let doy = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    let (era, yoe) = (y.div_euclid(400), y.rem_euclid(400));
+    let days = era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468;
+    let time = time.trim_end_matches("UTC").trim_end_matches('Z').trim_end_matches("+00:00").trim();
+    let mut clock =
+        time.split(':').filter(|p| !p.is_empty()).map(|p| p.split('.').next().unwrap_or(p).parse::<i64>().ok());
+    let mut next = || clock.next().unwrap_or(Some(0));
+    let (hour, minute, second) = (next()?, next()?, next()?);
+    if !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..=60).contains(&second) {
+        return None;
+    }
+    (days * 86_400 + hour * 3_600 + minute * 60 + second).checked_mul(1_000_000_000)
 }
 
 /// A moment in nanoseconds since 1970, as strftime(3) writes it.
@@ -112,5 +159,13 @@ mod tests {
         assert_eq!(write(at, "%a %b %e %H:%M:%S UTC %Y"), "Sun Nov 29 18:28:02 UTC 2026");
         assert_eq!(write(at, "%F %T %s %%"), "2026-11-29 18:28:02 1795976882 %");
         assert_eq!(write(951_782_400_000_000_000, "%B %d"), "February 29");
+        let second = 1_000_000_000;
+        assert_eq!(read("2026-11-29T18:28:02Z", 0), Some(1_795_976_882 * second));
+        assert_eq!(read("2000-02-29", 0), Some(951_782_400 * second));
+        assert_eq!(read("@5", 0), Some(5 * second));
+        assert_eq!(read("now", 7), Some(7));
+        for text in ["yesterdayish", "2026-13-01", "2026-11-29T25:00", "@9999999999999999999", "2026-11"] {
+            assert_eq!(read(text, 0), None, "{text}");
+        }
     }
 }

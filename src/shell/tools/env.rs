@@ -1,12 +1,13 @@
 //! `env` and `printenv`
 
-use super::{complain, say};
-use crate::Dialect;
+use super::{Started, complain, say};
 use crate::process::{LocalFuture, Process};
+use crate::{Dialect, Tools};
 use sim::Ctx;
+use std::rc::Rc;
 
 /// Shows the environment; with NAME=VALUE and a command: runs it with them.
-pub fn run(ctx: Ctx, mut process: Process, dialect: Dialect) -> LocalFuture<'static, i32> {
+pub fn run(ctx: Ctx, mut process: Process, dialect: Dialect, tools: Rc<dyn Tools>) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         let mut words = process.args.split_off(1.min(process.args.len())).into_iter().peekable();
         while let Some(word) = words.peek() {
@@ -24,12 +25,9 @@ pub fn run(ctx: Ctx, mut process: Process, dialect: Dialect) -> LocalFuture<'sta
             let all: String = process.env.iter().map(|(k, v)| format!("{k}={v}\n")).collect();
             return say(&process, all.as_bytes()).await.err().unwrap_or(0);
         };
-        match super::find(&name, dialect) {
-            Some(program) => {
-                process.args = command;
-                program(ctx, process).await
-            }
-            None => {
+        match super::start(&ctx, &process, dialect, &tools, command).await {
+            Started::Ended(code) => code,
+            Started::NotFound => {
                 complain(
                     &process,
                     &match dialect {

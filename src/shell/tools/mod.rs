@@ -2,6 +2,7 @@
 //!
 //! Each runs in the words of its [`Dialect`]: GNU's in the terminal, busybox' in containers.
 
+mod awk;
 mod base64;
 mod cat;
 mod comm;
@@ -16,17 +17,21 @@ mod head;
 mod lines;
 mod ls;
 mod names;
+mod numbers;
 pub mod printf;
 pub mod regex;
 mod sed;
 mod seq;
-mod sleep;
+mod sh;
+pub mod sleep;
 mod sort;
 mod tee;
 pub mod test;
+mod timeout;
 mod tr;
 mod uniq;
 mod wc;
+mod xargs;
 
 use crate::process::{FileError, LocalFuture, Process, Program};
 use crate::{Dialect, Tools};
@@ -38,6 +43,7 @@ type Tool = fn(Ctx, Process, Dialect) -> LocalFuture<'static, i32>;
 
 /// All programs, by name.
 const TABLE: &[(&str, Tool)] = &[
+    ("awk", awk::run),
     ("base64", base64::run),
     ("basename", names::basename),
     ("cat", cat::run),
@@ -47,7 +53,6 @@ const TABLE: &[(&str, Tool)] = &[
     ("date", date::run),
     ("diff", diff::run),
     ("dirname", names::dirname),
-    ("env", env::run),
     ("grep", grep::run),
     ("head", head::head),
     ("id", names::id),
@@ -71,16 +76,59 @@ const TABLE: &[(&str, Tool)] = &[
     ("whoami", names::whoami),
 ];
 
-/// The program called `name`.
+/// A program that runs others, which it finds as the shell does that started it.
+type Runner = fn(Ctx, Process, Dialect, Rc<dyn Tools>) -> LocalFuture<'static, i32>;
+
+/// All programs that run others, by name.
+const RUNNERS: &[(&str, Runner)] =
+    &[("env", env::run), ("sh", sh::run), ("timeout", timeout::run), ("xargs", xargs::run)];
+
+/// The program called `name`, if it is one that runs no others.
 pub fn find(name: &str, dialect: Dialect) -> Option<Program> {
     let (_, tool) = TABLE.iter().find(|(n, _)| *n == name)?;
     let tool = *tool;
     Some(Rc::new(move |ctx, process| tool(ctx, process, dialect)))
 }
 
+/// The program called `name` that runs others, which it finds among `tools`.
+pub fn find_runner(name: &str, dialect: Dialect, tools: Rc<dyn Tools>) -> Option<Program> {
+    let name = if name == "bash" && dialect == Dialect::Bash { "sh" } else { name };
+    let (_, runner) = RUNNERS.iter().find(|(n, _)| *n == name)?;
+    let runner = *runner;
+    Some(Rc::new(move |ctx, process| runner(ctx, process, dialect, tools.clone())))
+}
+
 /// All names, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|(name, _)| *name)
+    let mut names: Vec<_> = TABLE.iter().map(|(name, _)| *name).chain(RUNNERS.iter().map(|(name, _)| *name)).collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
+/// Runs `args` as a program of `tools`, with the rest of what `process` has.
+async fn start(ctx: &Ctx, process: &Process, dialect: Dialect, tools: &Rc<dyn Tools>, args: Vec<String>) -> Started {
+    let name = args.first().map_or("", String::as_str);
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let found = tools.find(base).or_else(|| find_runner(base, dialect, tools.clone()));
+    let builtin = crate::BUILTINS.contains(&base);
+    let program = match found {
+        Some(program) => program,
+        // `test`, `echo` and their kin are programs too.
+        None if builtin => {
+            let mut words = vec!["sh".to_string(), "-c".into(), "\"$@\"".into(), "sh".into()];
+            words.extend(args);
+            let process = Process { args: words, ..process.clone() };
+            return Started::Ended(sh::run(ctx.clone(), process, dialect, tools.clone()).await);
+        }
+        None => return Started::NotFound,
+    };
+    Started::Ended(program(ctx.clone(), Process { args, ..process.clone() }).await)
+}
+
+/// How a program that another started ended.
+enum Started {
+    Ended(i32),
+    NotFound,
 }
 
 /// The programs alone, as a shell finds them.

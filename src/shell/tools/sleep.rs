@@ -21,18 +21,9 @@ pub fn run(ctx: Ctx, process: Process, dialect: Dialect) -> LocalFuture<'static,
             return 1;
         }
         for text in process.args.iter().skip(1) {
-            let (number, unit) = match text.chars().last() {
-                Some('s') => (text.trim_end_matches('s'), 1.0),
-                Some('m') => (text.trim_end_matches('m'), 60.0),
-                Some('h') => (text.trim_end_matches('h'), 3_600.0),
-                Some('d') => (text.trim_end_matches('d'), 86_400.0),
-                _ => (text.as_str(), 1.0),
-            };
-            if number == "infinity" || number == "inf" {
-                std::future::pending::<()>().await;
-            }
-            match number.parse::<f64>().ok().map(|n| n * unit).filter(|n| n.is_finite() && (0.0..1e9).contains(n)) {
-                Some(seconds) => total += Duration::from_secs_f64(seconds),
+            match interval(text) {
+                Some(time) if time == FOREVER => std::future::pending::<()>().await,
+                Some(time) => total += time,
                 None => {
                     complain(
                         &process,
@@ -48,7 +39,27 @@ pub fn run(ctx: Ctx, process: Process, dialect: Dialect) -> LocalFuture<'static,
                 }
             }
         }
-        ctx.sleep(total).await;
+        // What the wait stands for is for those who look at the timers.
+        ctx.sleep(total).named(process.args.join(" ")).await;
         0
     })
+}
+
+/// What `infinity` is read as.
+pub const FOREVER: Duration = Duration::MAX;
+
+/// `5`, `0.5`, `2m`, `infinity`, as sleep and timeout read them.
+pub fn interval(text: &str) -> Option<Duration> {
+    if matches!(text, "infinity" | "inf") {
+        return Some(FOREVER);
+    }
+    let (number, unit) = match text.chars().last() {
+        Some('s') => (text.strip_suffix('s')?, 1.0),
+        Some('m') => (text.strip_suffix('m')?, 60.0),
+        Some('h') => (text.strip_suffix('h')?, 3_600.0),
+        Some('d') => (text.strip_suffix('d')?, 86_400.0),
+        _ => (text, 1.0),
+    };
+    let seconds = number.parse::<f64>().ok()? * unit;
+    (seconds.is_finite() && (0.0..1e9).contains(&seconds)).then(|| Duration::from_secs_f64(seconds))
 }
