@@ -1,6 +1,8 @@
-//! A node: a machine of the world with a container runtime and a kubelet on it.
+//! A node: a machine of the world with a container runtime, a kubelet and a kube-proxy on it.
 
 use crate::files::Tree;
+use crate::hardware::Hardware;
+use crate::kube_proxy::KubeProxyConfig;
 use crate::kubelet::KubeletConfig;
 use crate::runtime::registry::Registry;
 use crate::runtime::{Costs, Disk, PodRange, Seen, Settings};
@@ -64,10 +66,11 @@ pub struct Node {
     blueprint: NodeBlueprint,
     files: Rc<Tree>,
     disk: Rc<Disk>,
+    hardware: Rc<Hardware>,
     runtime: Cell<Option<ProcessId>>,
     kubelet: Cell<Option<ProcessId>>,
+    kube_proxy: Cell<Option<ProcessId>>,
     boots: Cell<u32>,
-    memory_taken: Rc<Cell<f64>>,
 }
 
 impl Node {
@@ -75,16 +78,21 @@ impl Node {
     pub fn start(sim: &Sim, blueprint: NodeBlueprint) -> Option<Rc<Self>> {
         PodRange::parse(&blueprint.pod_range)?;
         let host = sim.add_host(&blueprint.name, blueprint.ip);
+        let disk = Disk::new();
+        let memory = api::Quantity::parse(&blueprint.memory).map_or(0, |q| q.value());
+        let size = api::Quantity::parse(&KubeletConfig::new("", blueprint.server).ephemeral_storage);
+        let hardware = Hardware::new(memory, size.map_or(0, |q| q.value()), disk.clone());
         let node = Rc::new(Self {
             sim: sim.clone(),
             host,
             blueprint,
             files: Tree::new(),
-            disk: Disk::new(),
+            disk,
+            hardware,
             runtime: Cell::new(None),
             kubelet: Cell::new(None),
+            kube_proxy: Cell::new(None),
             boots: Cell::new(0),
-            memory_taken: Rc::default(),
         });
         node.boot();
         Some(node)
@@ -109,6 +117,14 @@ impl Node {
     /// Name of its runtime's process: `node-1/containerd`.
     pub fn runtime_name(&self) -> String {
         format!("{}/containerd", self.blueprint.name)
+    }
+    /// Name of its kube-proxy's process: `node-1/kube-proxy`.
+    pub fn kube_proxy_name(&self) -> String {
+        format!("{}/kube-proxy", self.blueprint.name)
+    }
+    /// The kube-proxy's process, while it runs.
+    pub fn kube_proxy(&self) -> Option<ProcessId> {
+        self.kube_proxy.get().filter(|p| self.sim.alive(*p))
     }
     /// The kubelet's process, while it runs.
     pub fn kubelet(&self) -> Option<ProcessId> {
@@ -137,13 +153,25 @@ impl Node {
 
     /// Something outside of pods takes this share of the memory from now on, 0 to 1.
     pub fn fill_memory(&self, share: f64) {
-        self.memory_taken.set(share.clamp(0.0, 1.0));
+        self.hardware.fill_memory(share);
     }
 
     fn boot(&self) {
         self.boots.set(self.boots.get() + 1);
         self.start_runtime();
         self.start_kubelet();
+        self.start_kube_proxy();
+    }
+
+    /// Starts the kube-proxy unless it runs.
+    pub fn start_kube_proxy(&self) {
+        if self.kube_proxy().is_some() || !self.is_on() {
+            return;
+        }
+        let config = KubeProxyConfig::new(&self.blueprint.name, self.blueprint.server);
+        let name = self.kube_proxy_name();
+        let process = self.sim.start(self.host, &name, |ctx| crate::kube_proxy::run(ctx, config));
+        self.kube_proxy.set(Some(process));
     }
 
     /// Starts the container runtime unless it runs.
@@ -171,21 +199,29 @@ impl Node {
         config.cpus = i64::from(blueprint.cpus);
         config.memory = blueprint.memory.as_str().into();
         config.max_pods = i64::from(blueprint.max_pods);
-        config.memory_taken = self.memory_taken.clone();
         let rate = blueprint.client_rate.max(1);
         config.qps = (config.qps.0 * f64::from(rate), config.qps.1.saturating_mul(rate));
         // The machine's identity stays, the boot's is drawn anew.
         let mut identity = Rng::split(u64::from(blueprint.ip.0), "machine id");
         config.machine_id = identity.hex(16).into();
         config.boot_id = Rng::split(u64::from(self.boots.get()), &format!("boot {}", config.machine_id)).uuid().into();
-        let files = self.files.clone();
-        let process = self.sim.start(self.host, &self.kubelet_name(), |ctx| crate::kubelet::run(ctx, config, files));
+        let (files, hardware) = (self.files.clone(), self.hardware.clone());
+        let run = |ctx| crate::kubelet::run(ctx, config, files, hardware);
+        let process = self.sim.start(self.host, &self.kubelet_name(), run);
         self.kubelet.set(Some(process));
     }
 
     /// All containers on the node, running and ended, as they really are: without asking anybody.
     pub fn look(&self) -> Vec<Seen> {
         self.disk.look()
+    }
+    /// The world it is in.
+    pub fn sim(&self) -> &Sim {
+        &self.sim
+    }
+    /// The machine under it.
+    pub fn hardware(&self) -> &Rc<Hardware> {
+        &self.hardware
     }
     /// The runtime's part of the disk: images and logs.
     pub fn disk(&self) -> &Rc<Disk> {

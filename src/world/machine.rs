@@ -82,6 +82,8 @@ impl Machines {
         part(node.runtime_name(), "containerd", Rc::new(move |_, _, _| own.start_runtime()));
         let own = node.clone();
         part(node.kubelet_name(), "kubelet", Rc::new(move |_, _, _| own.start_kubelet()));
+        let own = node.clone();
+        part(node.kube_proxy_name(), "kube-proxy", Rc::new(move |_, _, _| own.start_kube_proxy()));
         self.nodes.borrow_mut().push(node.clone());
     }
     /// All nodes, in order.

@@ -1,5 +1,6 @@
 //! What a sync has to do to a pod's containers (pkg/kubelet/kuberuntime, computePodActions).
 
+use super::ephemeral;
 use super::hash::container_hash;
 use super::record::PodRecordExt;
 use super::restart::{container_should_restart, is_sidecar, restarts_on_failure, should_be_restarted};
@@ -51,6 +52,8 @@ pub struct Actions {
     pub attempt: u32,
     /// Containers to be killed.
     pub kill: Vec<Kill>,
+    /// Ephemeral containers to be started, by position.
+    pub start_ephemeral: Vec<usize>,
     /// Init containers to be started, by position.
     pub start_init: Vec<usize>,
     /// Regular containers to be started, by position.
@@ -95,6 +98,8 @@ pub fn compute(pod: &Pod, record: &PodRecord, probe: &dyn Fn(LifeProbe, &str) ->
         return actions;
     }
 
+    // They don't wait for the initialization.
+    actions.start_ephemeral = ephemeral::to_start(pod, record);
     let initialized = init_actions(pod, record, probe, &mut actions);
     if actions.kill_pod || !initialized {
         return actions;
@@ -132,6 +137,7 @@ pub fn compute(pod: &Pod, record: &PodRecord, probe: &dyn Fn(LifeProbe, &str) ->
     if keep == 0 && actions.start.is_empty() {
         actions.kill_pod = true;
         actions.start_init.clear();
+        actions.start_ephemeral.clear();
     }
     actions
 }

@@ -2,8 +2,6 @@
 
 use api::Str;
 use sim::Addr;
-use std::cell::Cell;
-use std::rc::Rc;
 
 /// What the machine and its configuration tell the kubelet. The defaults are those of the recorded clusters' nodes.
 #[derive(Clone, Debug)]
@@ -38,8 +36,6 @@ pub struct KubeletConfig {
     pub machine_id: Str,
     /// The identity of this boot.
     pub boot_id: Str,
-    /// The share of the memory that something outside of pods takes, 0 to 1: a fault sets it.
-    pub memory_taken: Rc<Cell<f64>>,
 }
 
 impl KubeletConfig {
@@ -61,7 +57,6 @@ impl KubeletConfig {
             kernel_version: "6.1.0-40-amd64".into(),
             machine_id: Str::default(),
             boot_id: Str::default(),
-            memory_taken: Rc::default(),
         }
     }
 }

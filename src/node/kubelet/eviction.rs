@@ -1,107 +1,105 @@
-//! The eviction manager (pkg/kubelet/eviction): a node short of memory or disk says so, takes fewer pods, and ends
-//! some that it has.
-//!
-//! What a container uses is not simulated: each counts for the same small working set.
+//! Eviction by pressure: what runs short, the node's conditions, and which pod goes (pkg/kubelet/eviction).
 
 use super::kubelet::Kubelet;
-use super::qos;
-use super::ticks;
 use super::worker::Eviction;
-use crate::runtime::cri::State;
+use super::{qos, ticks};
+use crate::runtime::cri::{Call, Reply, Usage};
 use api::SortSmall;
-use api::core_v1::{Pod, PodCondition, PodStatus, Taint};
-use api::{Quantity, Rev, Time};
+use api::core_v1::{Container, Pod};
+use api::{Quantity, Rev, Str};
 use client::klog;
 use sim::{Duration, Instant};
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// How often it looks (`evictionMonitoringPeriod`).
+/// How often the manager looks.
 const PERIOD: Duration = Duration::from_secs(10);
-/// How long a condition stays after it was last observed (`--eviction-pressure-transition-period`).
-const TRANSITION: Duration = Duration::from_secs(300);
 /// How long it waits for an evicted pod to be gone.
 const CLEANUP: Duration = Duration::from_secs(30);
-/// `memory.available<100Mi` of the default hard thresholds.
+/// How long a condition stays after it was last observed.
+const TRANSITION: Duration = Duration::from_secs(300);
+/// Memory that must be left, in bytes.
 const MEMORY: i64 = 100 << 20;
-/// `imagefs.available<15%`; nodefs is the same disk, and its 10% come later.
-const DISK: f64 = 0.15;
-/// Working set of a container.
-const WORKING_SET: i64 = 8 << 20;
-/// Grace of a pod that a hard threshold evicts, in seconds.
-const GRACE: i64 = 1;
-/// Pods of this priority and above are never evicted (`system-cluster-critical`).
+/// Shares of the disk that must be left: for containers, for images.
+const NODEFS: i64 = 10;
+const IMAGEFS: i64 = 15;
+/// Pods of this priority and above are never evicted.
 const CRITICAL: i32 = 2_000_000_000;
 
-/// When each pressure was last observed.
-#[derive(Default)]
-pub struct Pressures {
-    memory: Cell<Option<Instant>>,
-    disk: Cell<Option<Instant>>,
+/// What runs short.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Signal {
+    /// memory.available
+    Memory,
+    /// nodefs.available and imagefs.available
+    Disk,
 }
 
-impl Pressures {
-    fn under(seen: &Cell<Option<Instant>>, now: Instant) -> bool {
-        seen.get().is_some_and(|at| now.since(at) < TRANSITION)
+impl Signal {
+    fn resource(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "ephemeral-storage",
+        }
     }
-    /// Whether the node is, or lately was, short of memory.
-    pub fn memory(&self, now: Instant) -> bool {
-        Self::under(&self.memory, now)
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Memory => "MemoryPressure",
+            Self::Disk => "DiskPressure",
+        }
     }
-    /// Whether the node is, or lately was, short of disk.
-    pub fn disk(&self, now: Instant) -> bool {
-        Self::under(&self.disk, now)
-    }
+}
 
-    /// Why a pod is not taken while the node is under pressure.
-    pub fn refuse(&self, pod: &Pod, now: Instant) -> Option<String> {
-        let (memory, disk) = (self.memory(now), self.disk(now));
-        if !(memory || disk) || is_critical(pod) {
+/// When each shortage was last seen.
+#[derive(Default)]
+pub struct Pressure(RefCell<BTreeMap<Signal, Instant>>);
+
+impl Pressure {
+    /// Whether the node's condition holds: for some minutes longer than the shortage.
+    pub fn holds(&self, signal: Signal, now: Instant) -> bool {
+        self.0.borrow().get(&signal).is_some_and(|last| now.since(*last) < TRANSITION)
+    }
+    /// Why a pod is not taken while something runs short.
+    pub fn refuses(&self, pod: &Pod, now: Instant) -> Option<String> {
+        let (memory, disk) = (self.holds(Signal::Memory, now), self.holds(Signal::Disk, now));
+        if (!memory && !disk) || is_critical(pod) {
             return None;
         }
-        let tolerated = || {
-            let taint = Taint {
-                key: "node.kubernetes.io/memory-pressure".into(),
-                effect: "NoSchedule".into(),
-                ..Taint::default()
-            };
+        let tolerates = || {
             pod.spec.tolerations.iter().any(|t| {
-                (t.effect.is_empty() || t.effect == taint.effect)
-                    && (t.key.is_empty() || t.key == taint.key)
-                    && (t.operator == *"Exists" || t.value == taint.value && !t.key.is_empty())
+                let key = t.key.is_empty() || t.key == "node.kubernetes.io/memory-pressure";
+                key && (t.effect.is_empty() || t.effect == "NoSchedule")
+                    && (t.operator == "Exists" || t.value.is_empty())
             })
         };
-        if memory && !disk && (qos::class(&pod.spec) != "BestEffort" || tolerated()) {
+        if !disk && (qos::class(&pod.spec) != qos::BEST_EFFORT || tolerates()) {
             return None;
         }
-        let names: Vec<&str> = [(memory, "MemoryPressure"), (disk, "DiskPressure")]
+        let names: Vec<&str> = [(memory, Signal::Memory), (disk, Signal::Disk)]
             .iter()
             .filter(|(on, _)| *on)
-            .map(|(_, n)| *n)
+            .map(|(_, s)| s.condition())
             .collect();
         Some(format!("The node had condition: [{}]. ", names.join(" ")))
     }
 }
 
-fn is_critical(pod: &Pod) -> bool {
+/// Whether the cluster needs the pod more than anything else.
+pub fn is_critical(pod: &Pod) -> bool {
     pod.spec.priority.is_some_and(|p| p >= CRITICAL)
 }
 
-/// A shortage: what of, the threshold and what is left, as eviction messages show them.
-struct Shortage {
-    resource: &'static str,
-    threshold: String,
-    available: String,
-}
-
-/// Looks every ten seconds; after an eviction as soon as the pod is gone.
+/// Watches over the node, for as long as the process lives.
 pub async fn run(kubelet: Rc<Kubelet>) {
     klog::info("Eviction manager: starting control loop").log(&kubelet.ctx, "eviction_manager.go:193");
     loop {
-        let Some(evicted) = synchronize(&kubelet) else {
+        let Some(evicted) = synchronize(&kubelet).await else {
             kubelet.ctx.sleep_until(ticks::next(kubelet.started, PERIOD, kubelet.ctx.now())).await;
             continue;
         };
+        // After an eviction it looks again as soon as the pod is gone.
         let meta = &evicted.metadata;
         klog::info("Eviction manager: pods evicted, waiting for pod to be cleaned up")
             .objs("pods", std::iter::once((&*meta.namespace, &*meta.name)))
@@ -113,131 +111,191 @@ pub async fn run(kubelet: Rc<Kubelet>) {
     }
 }
 
-fn bytes(n: i64) -> String {
-    // As a BinarySI quantity, which has no fractions of a Ki here.
-    Quantity::parse(&format!("{}Ki", n.max(0) >> 10)).map(|q| q.canonical()).unwrap_or_default()
+/// A threshold that is met: what must be left, and what is.
+struct Met {
+    signal: Signal,
+    threshold: i64,
+    available: i64,
 }
 
-/// What the pods that run use.
-fn in_use(kubelet: &Kubelet) -> i64 {
-    let running = kubelet.pleg.all().into_iter().map(|(_, record)| {
-        i64::try_from(record.containers.iter().filter(|c| c.state == State::Running).count()).unwrap_or(0)
-    });
-    running.sum::<i64>().saturating_mul(WORKING_SET)
-}
-
-/// What is short now.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "bytes of a machine fit")]
-fn shortage(kubelet: &Kubelet) -> Option<Shortage> {
-    let now = kubelet.ctx.now();
-    let mut found = None;
-    let (used, capacity) = kubelet.ctx.disk().usage();
-    let left = capacity.saturating_sub(used);
-    if (left as f64) < capacity as f64 * DISK {
-        kubelet.pressures.disk.set(Some(now));
-        let threshold = (capacity as f64 * DISK) as i64;
-        let left = i64::try_from(left).unwrap_or(i64::MAX);
-        let (threshold, available) = (threshold.to_string(), bytes(left));
-        found = Some(Shortage { resource: "ephemeral-storage", threshold, available });
+fn observe(kubelet: &Kubelet) -> Vec<Met> {
+    let hardware = &kubelet.hardware;
+    let mut met = Vec::new();
+    let available = hardware.memory_available();
+    if available < MEMORY {
+        met.push(Met { signal: Signal::Memory, threshold: MEMORY, available });
     }
-    let taken = kubelet.config.memory_taken.get();
-    if taken > 0.0 {
-        let whole = Quantity::parse(&kubelet.config.memory).map_or(0, |q| q.value());
-        let left = (whole as f64 * (1.0 - taken)) as i64 - in_use(kubelet);
-        if left < MEMORY {
-            kubelet.pressures.memory.set(Some(now));
-            // Memory is reclaimed before all else.
-            found = Some(Shortage { resource: "memory", threshold: "100Mi".into(), available: bytes(left) });
-        }
+    let (size, available) = (hardware.disk_size(), hardware.disk_available(&kubelet.ctx));
+    let share = [IMAGEFS, NODEFS].into_iter().map(|percent| size / 100 * percent).find(|least| available < *least);
+    if let Some(threshold) = share {
+        met.push(Met { signal: Signal::Disk, threshold, available });
     }
-    found
+    met
 }
 
 /// One look: the pod that was evicted, if one had to be.
-fn synchronize(kubelet: &Rc<Kubelet>) -> Option<Rev<Pod>> {
-    let short = shortage(kubelet)?;
-    let ctx = &kubelet.ctx;
-    klog::info("Eviction manager: attempting to reclaim")
-        .str("resourceName", short.resource)
-        .log(ctx, "eviction_manager.go:389");
-    kubelet.node_event("Warning", "EvictionThresholdMet", &format!("Attempting to reclaim {}", short.resource));
-    klog::info("Eviction manager: must evict pod(s) to reclaim")
-        .str("resourceName", short.resource)
-        .log(ctx, "eviction_manager.go:400");
+async fn synchronize(kubelet: &Rc<Kubelet>) -> Option<Rev<Pod>> {
+    let met = observe(kubelet);
+    let now = kubelet.ctx.now();
+    for one in &met {
+        kubelet.pressure.0.borrow_mut().insert(one.signal, now);
+    }
+    let first = met.first()?;
+    let resource = first.signal.resource();
+    let log = |text: &str, place| klog::info(text).str("resourceName", resource).log(&kubelet.ctx, place);
+    log("Eviction manager: attempting to reclaim", "eviction_manager.go:383");
+    kubelet.node_event("Warning", "EvictionThresholdMet", &format!("Attempting to reclaim {resource}"));
+    if first.signal == Signal::Disk {
+        super::image_gc::delete_unused(kubelet, i64::MAX, Duration::ZERO).await;
+        if observe(kubelet).iter().all(|m| m.signal != Signal::Disk) {
+            log("Eviction manager: able to reduce resource pressure without evicting pods.", "eviction_manager.go:387");
+            return None;
+        }
+    }
+    log("Eviction manager: must evict pod(s) to reclaim", "eviction_manager.go:391");
+    let Ok(Reply::Stats(usage)) = kubelet.runtime.call(Call::Stats).await else { return None };
     let mut pods: Vec<Rev<Pod>> = kubelet.active_pods();
     pods.retain(|p| kubelet.worker(&p.metadata.uid).is_some_and(|w| !w.is_ending()));
-    if pods.is_empty() {
-        klog::error("Eviction manager: eviction thresholds have been met, but no pods are active to evict")
-            .log(ctx, "eviction_manager.go:411");
-        return None;
-    }
-    // Those that use more than they asked for first, then by priority, then by how much more.
-    let over = |pod: &Pod| {
-        let containers = i64::try_from(pod.spec.containers.len()).unwrap_or(0);
-        let asked = qos::pod_requests(&pod.spec).get(short.resource).map_or(0, Quantity::value);
-        containers.saturating_mul(WORKING_SET) - asked
-    };
-    pods.sort_small_by_key(|p| (over(p) <= 0, p.spec.priority.unwrap_or(0), -over(p)));
+    rank(&mut pods, &usage, first.signal);
+    let names: Vec<(&str, &str)> = pods.iter().map(|p| (&*p.metadata.namespace, &*p.metadata.name)).collect();
     klog::info("Eviction manager: pods ranked for eviction")
-        .objs("pods", pods.iter().map(|p| (&*p.metadata.namespace, &*p.metadata.name)))
-        .log(ctx, "eviction_manager.go:418");
-    let chosen = pods.into_iter().find(|p| {
-        let critical = is_critical(p);
-        if critical {
+        .objs("pods", names.into_iter())
+        .log(&kubelet.ctx, "eviction_manager.go:409");
+    for pod in &pods {
+        if is_critical(pod) {
             klog::error("Eviction manager: cannot evict a critical pod")
-                .obj("pod", &p.metadata.namespace, &p.metadata.name)
-                .log(ctx, "eviction_manager.go:638");
+                .err("null")
+                .obj("pod", &pod.metadata.namespace, &pod.metadata.name)
+                .log(&kubelet.ctx, "eviction_manager.go:614");
+            continue;
         }
-        !critical
-    });
-    let Some(pod) = chosen else {
-        klog::info("Eviction manager: unable to evict any pods from the node").log(ctx, "eviction_manager.go:452");
-        return None;
-    };
-    let message = message(&pod, &short);
-    kubelet.event(&pod, None, "Warning", "Evicted", &message);
-    let worker = kubelet.worker(&pod.metadata.uid)?;
-    worker.evict(Eviction { reason: "Evicted".into(), message }, Some(GRACE));
-    klog::info("Eviction manager: pod is evicted successfully")
-        .obj("pod", &pod.metadata.namespace, &pod.metadata.name)
-        .log(ctx, "eviction_manager.go:658");
-    Some(pod)
+        let text = message(pod, &usage, first);
+        kubelet.event(pod, None, "Warning", "Evicted", &text);
+        if let Some(worker) = kubelet.worker(&pod.metadata.uid) {
+            let eviction = Eviction { reason: "Evicted".into(), message: text, disrupts: true };
+            worker.evict(eviction, Some(1));
+        }
+        klog::info("Eviction manager: pod is evicted successfully")
+            .obj("pod", &pod.metadata.namespace, &pod.metadata.name)
+            .log(&kubelet.ctx, "eviction_manager.go:658");
+        return Some(pod.clone());
+    }
+    klog::info("Eviction manager: unable to evict any pods from the node").log(&kubelet.ctx, "eviction_manager.go:441");
+    None
 }
 
-/// Why a pod was evicted: what was short, and which of its containers used more than they asked for.
-fn message(pod: &Pod, short: &Shortage) -> String {
+/// What a container uses of what runs short, and what it asked for.
+fn of(container: &Container, pod: &Pod, usage: &[Usage], signal: Signal) -> (i64, i64) {
+    let used = usage.iter().find(|u| u.pod_uid == pod.metadata.uid && u.name == container.name);
+    let used = used.map_or(0, |u| if signal == Signal::Memory { u.memory } else { u.disk });
+    (used, container.resources.requests.get(signal.resource()).map_or(0, Quantity::value))
+}
+
+fn of_pod(pod: &Pod, usage: &[Usage], signal: Signal) -> (i64, i64) {
+    pod.spec.containers.iter().chain(pod.spec.init_containers.iter()).fold((0, 0), |(used, asked), c| {
+        let (u, a) = of(c, pod, usage, signal);
+        (used + u, asked + a)
+    })
+}
+
+/// The first goes first: who uses more than it asked for, then the lower priority, then the more it uses beyond it.
+pub fn rank(pods: &mut [Rev<Pod>], usage: &[Usage], signal: Signal) {
+    pods.sort_small_by_key(|pod| {
+        let (used, asked) = of_pod(pod, usage, signal);
+        (used <= asked, pod.spec.priority.unwrap_or(0), Reverse(used.saturating_sub(asked)))
+    });
+}
+
+/// Bytes as a quantity in powers of 1,024, as Go prints it.
+pub fn binary(bytes: i64) -> String {
+    let mut value = bytes;
+    let mut units = ["", "Ki", "Mi", "Gi", "Ti"].iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    while value != 0 && value % 1_024 == 0 {
+        let Some(next) = units.next() else { break };
+        (value, unit) = (value / 1_024, next);
+    }
+    format!("{value}{unit}")
+}
+
+fn message(pod: &Pod, usage: &[Usage], met: &Met) -> String {
+    let resource = met.signal.resource();
     let mut text = format!(
-        "The node was low on resource: {}. Threshold quantity: {}, available: {}. ",
-        short.resource, short.threshold, short.available
+        "The node was low on resource: {resource}. Threshold quantity: {}, available: {}. ",
+        binary(met.threshold),
+        ki(met.available)
     );
-    if short.resource == "memory" {
-        for container in pod.spec.containers.iter() {
-            let asked = container.resources.requests.get("memory");
-            if asked.map_or(0, Quantity::value) < WORKING_SET {
-                let asked = asked.map_or_else(|| "0".to_string(), Quantity::canonical);
-                text += &format!(
-                    "Container {} was using {}, request is {asked}, has larger consumption of memory. ",
-                    container.name,
-                    bytes(WORKING_SET)
-                );
-            }
+    for container in pod.spec.containers.iter().chain(pod.spec.init_containers.iter()) {
+        let (used, asked) = of(container, pod, usage, met.signal);
+        if used > asked {
+            let request = container.resources.requests.get(resource).map_or("0".to_string(), Quantity::canonical);
+            text.push_str(&format!(
+                "Container {} was using {}, request is {request}, has larger consumption of {resource}. ",
+                container.name,
+                ki(used)
+            ));
         }
     }
     text
 }
 
-/// Says in a status that the kubelet ended the pod.
-pub fn mark(status: &mut PodStatus, pod: &Pod, eviction: &Eviction, now: Time) {
-    if eviction.reason != "Evicted" || status.conditions.iter().any(|c| c.type_ == "DisruptionTarget") {
-        return;
-    }
-    status.conditions.push(PodCondition {
+/// The kernel counts in pages of 4 KiB, so amounts show in Ki at most.
+fn ki(bytes: i64) -> String {
+    binary(bytes & !4_095)
+}
+
+/// The condition that tells others why the pod ended.
+pub fn condition(pod: &Pod, message: &str) -> api::core_v1::PodCondition {
+    api::core_v1::PodCondition {
         type_: "DisruptionTarget".into(),
-        observed_generation: pod.metadata.generation,
         status: "True".into(),
         reason: "TerminationByKubelet".into(),
-        message: eviction.message.as_str().into(),
-        last_transition_time: now,
-        ..PodCondition::default()
-    });
+        message: Str::from(message),
+        observed_generation: pod.metadata.generation,
+        ..api::core_v1::PodCondition::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use api::Map;
+
+    fn pod(name: &str, priority: i32, request: &str) -> Rev<Pod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.metadata.uid = name.into();
+        let spec = pod.spec.make();
+        spec.priority = Some(priority);
+        let mut container = Container { name: "c".into(), ..Container::default() };
+        if !request.is_empty() {
+            container.resources.requests = Map::from([("memory", Quantity::parse(request).unwrap())]);
+        }
+        spec.containers = [container].into();
+        Rev::new(1, pod)
+    }
+    fn usage(name: &str, memory: i64) -> Usage {
+        Usage { pod_uid: name.into(), name: "c".into(), memory: memory << 20, disk: 0 }
+    }
+
+    #[test]
+    fn who_exceeds_its_request_goes_first() {
+        let mut pods =
+            [pod("modest", 0, "300Mi"), pod("important", 10, ""), pod("greedy", 0, "100Mi"), pod("small", 0, "")];
+        let all = [usage("modest", 200), usage("important", 900), usage("greedy", 400), usage("small", 50)];
+        rank(&mut pods, &all, Signal::Memory);
+        let names: Vec<&str> = pods.iter().map(|p| &*p.metadata.name).collect();
+        assert_eq!(names, ["greedy", "small", "important", "modest"]);
+    }
+
+    #[test]
+    fn the_message_names_thresholds_and_containers() {
+        let met = Met { signal: Signal::Memory, threshold: MEMORY, available: 50 << 20 };
+        assert_eq!(
+            message(&pod("greedy", 0, "100Mi"), &[usage("greedy", 400)], &met),
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. \
+             Container c was using 400Mi, request is 100Mi, has larger consumption of memory. "
+        );
+        assert_eq!((binary(1_572_864), binary(1_000)), ("1536Ki".to_string(), "1000".to_string()));
+    }
 }

@@ -4,9 +4,9 @@ use super::kubelet::Kubelet;
 use crate::runtime::cri::{Call, Reply};
 use crate::runtime::http::HttpRequest;
 use crate::runtime::program::fetch;
-use api::core_v1::{Container, LifecycleHandler, Pod};
+use api::core_v1::{Container, HTTPGetAction, LifecycleHandler, Pod};
 use api::{IntOrString, Rev, Str};
-use sim::{Addr, Duration, Ip};
+use sim::{Addr, Duration, Ip, NetError};
 use std::rc::Rc;
 
 /// Runs a hook to its end. The error is what the kubelet logs.
@@ -43,20 +43,48 @@ pub async fn run(
         kubelet.ctx.sleep(Duration::from_secs(u64::try_from(sleep.seconds).unwrap_or(0))).await;
         return Ok(());
     }
-    if let Some(get) = hook.http_get.get() {
-        let host = if get.host.is_empty() { ip.clone() } else { get.host.clone() };
-        let port = port_of(container, &get.port).ok_or_else(|| "couldn't find port".to_string())?;
-        let target = parse(&host).ok_or_else(|| format!("dial tcp: lookup {host}: no such host"))?;
-        let addr = Addr { ip: target, port };
-        let path = if get.path.is_empty() { "/" } else { &get.path };
-        let request = HttpRequest::get(path, &format!("{host}:{port}"), "kube-lifecycle/1.37");
-        return match fetch(&kubelet.ctx, kubelet.ctx.host_ip(), addr, request, Duration::from_secs(30)).await {
-            Ok(answer) if (200..400).contains(&answer.status) => Ok(()),
-            Ok(answer) => Err(format!("HTTP lifecycle hook ({path}) failed with statuscode: {}", answer.status)),
-            Err(why) => Err(format!("Get \"http://{addr}{path}\": dial tcp {addr}: {why}")),
-        };
+    let Some(get) = hook.http_get.get() else {
+        return Err("Cannot run handler: invalid handler: &LifecycleHandler{}".to_string());
+    };
+    request(kubelet, pod, container, get, ip).await.map_err(|why| {
+        format!(
+            "HTTP lifecycle hook ({}) for Container {} in Pod {} failed - error: {why}",
+            get.path,
+            api::go::quote(&container.name),
+            api::go::quote(&whole()),
+        )
+    })
+}
+
+/// Any answer will do; a server that has no TLS is asked again without it.
+async fn request(
+    kubelet: &Rc<Kubelet>,
+    pod: &Rev<Pod>,
+    container: &Container,
+    get: &HTTPGetAction,
+    ip: &Str,
+) -> Result<(), String> {
+    let host = if get.host.is_empty() { ip } else { &get.host };
+    let port = port_of(container, &get.port).ok_or_else(|| format!("invalid port number: {}", get.port))?;
+    let path = if get.path.starts_with('/') { get.path.to_string() } else { format!("/{}", get.path) };
+    let scheme = if get.scheme.is_empty() { "http".to_string() } else { get.scheme.to_lowercase() };
+    let url = api::go::quote(&format!("{scheme}://{host}:{port}{path}"));
+    let target = parse(host).ok_or_else(|| format!("Get {url}: dial tcp: lookup {host}: no such host"))?;
+    let addr = Addr { ip: target, port };
+    let mut request = HttpRequest::get(&path, &format!("{host}:{port}"), "kube-lifecycle/1.37");
+    request.headers.extend(get.http_headers.iter().map(|h| (h.name.to_string(), h.value.to_string())));
+    match fetch(&kubelet.ctx, kubelet.ctx.host_ip(), addr, request, Duration::from_secs(30)).await {
+        Ok(_) if scheme == "https" => {
+            // No program of the world speaks TLS.
+            let message =
+                format!("request to HTTPS lifecycle hook {host}:{port} got HTTP response, retry with HTTP succeeded");
+            kubelet.event(pod, None, "Warning", "LifecycleHTTPFallback", &message);
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(why @ (NetError::Closed | NetError::Reset)) => Err(format!("Get {url}: {why}")),
+        Err(why) => Err(format!("Get {url}: dial tcp {addr}: {why}")),
     }
-    Ok(())
 }
 
 /// A port by number, or by its name among the container's ports.

@@ -3,15 +3,19 @@
 use super::backoff::Backoff;
 use super::config::KubeletConfig;
 use super::cri_client::CriClient;
+use super::eviction::Pressure;
+use super::image_gc::ImageAges;
 use super::objects::ObjectCache;
 use super::pleg::{Pleg, PodEvent};
 use super::probes::Probes;
 use super::reasons::Reasons;
+use super::resize::Resizes;
 use super::status_manager::StatusManager;
 use super::volumes::Volumes;
 use super::worker::{Update, Worker};
-use super::{admission, eviction, gc, node_status, record::PodRecordExt, server, ticks};
+use super::{admission, gc, node_status, record::PodRecordExt, server, ticks};
 use crate::files::Tree;
+use crate::hardware::Hardware;
 use crate::runtime::cri::PodRecord;
 use api::core_v1::{Node, ObjectReference, Pod, PodStatus, Service};
 use api::rest::Credential;
@@ -61,6 +65,14 @@ pub struct Kubelet {
     pub pull_backoff: RefCell<Backoff>,
     /// What the last failed pull said, by the key of its back-off.
     pub pull_errors: RefCell<BTreeMap<String, String>>,
+    /// The machine under it.
+    pub hardware: Rc<Hardware>,
+    /// What runs short on it.
+    pub pressure: Pressure,
+    /// When images were last used.
+    pub image_ages: ImageAges,
+    /// What pods have been given, and what their containers have.
+    pub resizes: Resizes,
     /// When it started.
     pub started: Instant,
     pub(super) pods: RefCell<BTreeMap<Str, Rev<Pod>>>,
@@ -69,13 +81,12 @@ pub struct Kubelet {
     /// The grid of the sync loop.
     pub(super) first_tick: Instant,
     pub(super) node_state: node_status::NodeState,
-    pub(super) pressures: eviction::Pressures,
     pub(super) gc_wanted: Cell<bool>,
     pub(super) gc_notify: sim::sync::Notify,
 }
 
-/// Runs a kubelet until its process ends. `disk` is the node's.
-pub async fn run(ctx: Ctx, config: KubeletConfig, disk: Rc<Tree>) {
+/// Runs a kubelet until its process ends. `disk` is the node's, `hardware` the machine.
+pub async fn run(ctx: Ctx, config: KubeletConfig, disk: Rc<Tree>, hardware: Rc<Hardware>) {
     let user = format!("system:node:{}", config.node_name);
     let credential = Credential::Certificate { user: user.into(), groups: vec!["system:nodes".into()] };
     let agent = format!("kubelet/{} (linux/amd64) kubernetes/0000000", config.version);
@@ -109,13 +120,16 @@ pub async fn run(ctx: Ctx, config: KubeletConfig, disk: Rc<Tree>) {
         crash_backoff: RefCell::new(Backoff::new(Duration::from_secs(10), Duration::from_secs(300))),
         pull_backoff: RefCell::new(Backoff::new(Duration::from_secs(10), Duration::from_secs(300))),
         pull_errors: RefCell::default(),
+        hardware,
+        pressure: Pressure::default(),
+        image_ages: ImageAges::default(),
+        resizes: Resizes::default(),
         started: ctx.now(),
         pods: RefCell::default(),
         workers: RefCell::default(),
         rng: RefCell::new(rng),
         first_tick,
         node_state: node_status::NodeState::default(),
-        pressures: eviction::Pressures::default(),
         gc_wanted: Cell::new(false),
         gc_notify: sim::sync::Notify::new(),
         ctx: ctx.clone(),
@@ -134,7 +148,9 @@ pub async fn run(ctx: Ctx, config: KubeletConfig, disk: Rc<Tree>) {
     ctx.spawn("status manager", super::status_manager::run(kubelet.clone()));
     ctx.spawn("collector", gc::run(kubelet.clone()));
     ctx.spawn("server", server::run(kubelet.clone()));
-    ctx.spawn("eviction manager", eviction::run(kubelet.clone()));
+    ctx.spawn("eviction manager", super::eviction::run(kubelet.clone()));
+    ctx.spawn("image collector", super::image_gc::run(kubelet.clone()));
+    ctx.spawn("pending resizes", super::resize::run(kubelet.clone()));
 
     let listener = kubelet.clone();
     ctx.spawn("pleg", pleg.clone().run(move |uid, events| listener.pod_events(uid, events)));
@@ -224,6 +240,8 @@ impl Kubelet {
                 self.add_pod(new);
             }
             Delta::Updated { old, new } => {
+                let settled = old.spec.same(&new.spec) && !self.resizes.is_pending(&new.metadata.uid);
+                let new = &if settled { new.clone() } else { self.given(new) };
                 self.pods.borrow_mut().insert(new.metadata.uid.clone(), new.clone());
                 // A change of the status alone is the kubelet's own echo, unless it needs to be told again.
                 let same = old.spec.same(&new.spec)
@@ -251,17 +269,17 @@ impl Kubelet {
             .str("type", "ADDED")
             .log(&self.ctx, "server.go:177");
         let others: Vec<Rev<Pod>> = self.active_pods();
+        let pod = &self.resizes.add(pod);
         self.pods.borrow_mut().insert(meta.uid.clone(), pod.clone());
         let rejected = if super::phase::is_terminal(&pod.status.phase) || !meta.deletion_timestamp.is_zero() {
             None
         } else {
-            self.node.lister().list().first().and_then(|node| admission::admit(pod, &others, node).err())
+            let pressure = self.pressure.refuses(pod, self.ctx.now());
+            let pressure = pressure.map(|message| admission::Rejection { reason: "Evicted".into(), message });
+            let refused = || self.node.lister().list().first().and_then(|n| admission::admit(pod, &others, n).err());
+            pressure.or_else(refused)
         };
-        let pressed = || {
-            let message = self.pressures.refuse(pod, self.ctx.now())?;
-            Some(admission::Rejection { reason: "Evicted".into(), message })
-        };
-        if let Some(why) = rejected.or_else(pressed) {
+        if let Some(why) = rejected {
             self.reject(pod, &why);
             return;
         }
@@ -290,6 +308,7 @@ impl Kubelet {
     fn remove_pod(self: &Rc<Self>, pod: &Rev<Pod>) {
         let uid = &pod.metadata.uid;
         self.pods.borrow_mut().remove(uid);
+        self.resizes.forget(uid);
         klog::info("Pod removed broadcasted").str("podUID", uid).log(&self.ctx, "server.go:190");
         self.statuses.forget(uid);
         match self.worker(uid) {
@@ -298,6 +317,22 @@ impl Kubelet {
             None => {}
         }
         self.want_gc();
+        super::resize::retry(self);
+    }
+
+    /// A changed pod with the resources that it has been given; what it asks for is tried.
+    fn given(self: &Rc<Self>, pod: &Rev<Pod>) -> Rev<Pod> {
+        let (view, asks) = self.resizes.update(pod);
+        if !asks {
+            return view;
+        }
+        super::resize::allocate(self, pod).unwrap_or(view)
+    }
+
+    /// A pod was given what it had asked for.
+    pub(super) fn resized(self: &Rc<Self>, pod: &Rev<Pod>) {
+        self.pods.borrow_mut().insert(pod.metadata.uid.clone(), pod.clone());
+        self.update_worker(pod, Update::Update);
     }
 
     /// Forgets a finished worker, and what was kept for its pod.

@@ -1,5 +1,6 @@
 //! The Node object and its heartbeat (pkg/kubelet/kubelet_node_status.go, component-helpers/apimachinery/lease).
 
+use super::eviction::Signal;
 use super::kubelet::Kubelet;
 use super::ticks;
 use crate::runtime::cri::{Call, Reply};
@@ -308,18 +309,20 @@ async fn fill(kubelet: &Rc<Kubelet>, status: &mut NodeStatus) {
         [one] => Some((*one).to_string()),
         many => Some(format!("[{}]", many.join(", "))),
     };
-    let at = kubelet.ctx.now();
-    if kubelet.pressures.memory(at) {
-        let message = "kubelet has insufficient memory available";
-        set(status, now, "MemoryPressure", true, "KubeletHasInsufficientMemory", message);
-    } else {
-        let message = "kubelet has sufficient memory available";
-        set(status, now, "MemoryPressure", false, "KubeletHasSufficientMemory", message);
+    let clock = kubelet.ctx.now();
+    match kubelet.pressure.holds(Signal::Memory, clock) {
+        false => {
+            let message = "kubelet has sufficient memory available";
+            set(status, now, "MemoryPressure", false, "KubeletHasSufficientMemory", message);
+        }
+        true => {
+            let message = "kubelet has insufficient memory available";
+            set(status, now, "MemoryPressure", true, "KubeletHasInsufficientMemory", message);
+        }
     }
-    if kubelet.pressures.disk(at) {
-        set(status, now, "DiskPressure", true, "KubeletHasDiskPressure", "kubelet has disk pressure");
-    } else {
-        set(status, now, "DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+    match kubelet.pressure.holds(Signal::Disk, clock) {
+        false => set(status, now, "DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        true => set(status, now, "DiskPressure", true, "KubeletHasDiskPressure", "kubelet has disk pressure"),
     }
     set(status, now, "PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available");
     match not_ready {

@@ -14,6 +14,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+/// What a relist takes at most.
+const RELIST_TIME: Duration = Duration::from_millis(20);
 /// How often the runtime is listed.
 pub const RELIST_PERIOD: Duration = Duration::from_secs(1);
 
@@ -84,7 +86,7 @@ impl Pleg {
         loop {
             let listed = self.listed.notified();
             let alone = self.observed_pods.borrow().get(uid).copied().unwrap_or(Instant::ZERO);
-            if self.observed.get().max(alone) > moment {
+            if self.observed.get().max(alone).max(self.skipped()) > moment {
                 return self.record(uid);
             }
             if self.wanted.get().is_none_or(|w| w > moment) {
@@ -95,9 +97,13 @@ impl Pleg {
         }
     }
 
-    /// Puts a record that was just asked for in place.
-    pub fn set(&self, uid: &Str, record: Rc<PodRecord>) {
-        self.records.borrow_mut().insert(uid.clone(), record);
+    /// The last relist that was left out because nothing had changed: what is known was true then.
+    fn skipped(&self) -> Instant {
+        let now = self.ctx.now();
+        let last = super::ticks::last(self.first, RELIST_PERIOD, now).unwrap_or(Instant::ZERO);
+        // A relist that is on its way has yet to tell.
+        let on_its_way = self.runtime.has_changed() && now.since(last) < RELIST_TIME;
+        if self.healthy.get() && self.runtime.connected() && !on_its_way { last } else { Instant::ZERO }
     }
 
     /// Has one pod looked at without waiting for the next relist.

@@ -6,13 +6,14 @@ use super::phase::is_terminal;
 use super::restart::{container_should_restart, is_sidecar};
 use super::{hooks, sync};
 use crate::runtime::cri::{Call, Reply};
+use crate::runtime::grpc::{Health, HealthCheck};
 use crate::runtime::http::HttpRequest;
 use crate::runtime::program::fetch;
-use api::core_v1::{Container, ContainerStatus, Pod, PodStatus, Probe};
+use api::core_v1::{Container, ContainerStatus, GRPCAction, Pod, PodStatus, Probe};
 use api::{Rev, Str};
 use futures_util::future::select;
 use sim::sync::Notify;
-use sim::{Addr, Duration, Instant, JoinHandle, NetError};
+use sim::{Addr, Conn, Duration, Instant, JoinHandle, NetError};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -339,13 +340,7 @@ impl Prober {
                 }
             }
         } else if let Some(grpc) = spec.grpc.get() {
-            // None of the images serves gRPC's health protocol.
-            Ok(Some(format!(
-                "timeout: failed to connect service \"{}:{}\" within {}: context deadline exceeded",
-                status.pod_ip,
-                grpc.port,
-                super::go::duration(patience)
-            )))
+            Ok(self.check(grpc, status, patience).await)
         } else {
             Err("missing probe handler".to_string())
         };
@@ -363,6 +358,37 @@ impl Prober {
             Err(why) => {
                 warn(format!("{kind} probe errored and resulted in unknown state: {why}"));
                 None
+            }
+        }
+    }
+
+    /// Asks by gRPC's health protocol (pkg/probe/grpc/grpc.go).
+    async fn check(&self, grpc: &GRPCAction, status: &PodStatus, patience: Duration) -> Option<String> {
+        let ctx = &self.kubelet.ctx;
+        let host = &status.pod_ip;
+        let service = grpc.service.get().unwrap_or_default().to_string();
+        let deadline = ctx.now() + patience;
+        let said = super::go::duration(patience);
+        let (Some(ip), Ok(port)) = (hooks::parse(host), u16::try_from(grpc.port)) else {
+            return Some(format!("error: failed to connect service at \"{host}:{}\": no address", grpc.port));
+        };
+        let call = async {
+            let conn: Conn = ctx.connect(Addr { ip, port }).await?;
+            conn.send(HealthCheck { service: service.clone() })?;
+            conn.recv::<Health>().await
+        };
+        match ctx.timeout(patience, call).await {
+            Ok(Ok(Health::Serving)) => None,
+            Ok(Ok(Health::NotServing)) => Some("service unhealthy (responded with \"NOT_SERVING\")".to_string()),
+            Ok(Ok(Health::UnknownService)) => {
+                Some("error: health rpc probe failed: rpc error: code = NotFound desc = unknown service".to_string())
+            }
+            _ => {
+                // The client tries to connect until its time is over.
+                ctx.sleep_until(deadline).await;
+                Some(format!(
+                    "timeout: failed to connect service \"{host}:{port}\" within {said}: context deadline exceeded"
+                ))
             }
         }
     }
@@ -388,6 +414,10 @@ impl Prober {
         let mut request = HttpRequest::get(&path, &format!("{host}:{port}"), "kube-probe/1.37");
         request.headers.extend(get.http_headers.iter().map(|h| (h.name.to_string(), h.value.to_string())));
         Ok(match fetch(&kubelet.ctx, kubelet.ctx.host_ip(), addr, request, patience).await {
+            Ok(_) if scheme == "https" => {
+                // No program of the world speaks TLS.
+                Some(format!("Get {}: http: server gave HTTP response to HTTPS client", api::go::quote(&url)))
+            }
             Ok(answer) if (200..400).contains(&answer.status) => None,
             Ok(answer) => Some(format!("HTTP probe failed with statuscode: {}", answer.status)),
             Err(NetError::TimedOut) => Some(format!(

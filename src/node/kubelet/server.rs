@@ -112,7 +112,10 @@ impl Call10250 {
             (["exec", namespace, pod, container], Query::Exec(options)) => {
                 self.exec(namespace, pod, container, options, input).await
             }
-            (["attach", namespace, pod, container], _) => self.attach(namespace, pod, container).await,
+            (["attach", namespace, pod, container], query) => {
+                let stdin = matches!(query, Query::Exec(options) if options.stdin);
+                self.attach(namespace, pod, container, stdin, input).await
+            }
             _ => self.refuse(Status::not_found_path()),
         }
     }
@@ -233,15 +236,15 @@ impl Call10250 {
         self.end(None);
     }
 
-    /// The running container that a command is for.
-    fn running(&self, namespace: &str, pod_name: &str, container: &str) -> Result<Str, Status> {
+    /// The running container that a command is for; the error is in plain words, as Go's handler writes it.
+    fn running(&self, namespace: &str, pod_name: &str, container: &str) -> Result<Str, (u16, String)> {
         let Some(pod) = self.kubelet.pod_named(namespace, pod_name) else {
-            return Err(Status::not_found(("", "pods"), pod_name));
+            return Err((404, "pod does not exist".to_string()));
         };
         let record = self.kubelet.pleg.record(&pod.metadata.uid);
         match record.container(container) {
             Some(run) => Ok(run.id.clone()),
-            None => Err(Status::internal(format!("container not found ({})", api::go::quote(container)))),
+            None => Err((500, format!("container not found ({})", api::go::quote(container)))),
         }
     }
 
@@ -256,7 +259,7 @@ impl Call10250 {
         use futures_util::StreamExt;
         let id = match self.running(namespace, pod, container) {
             Ok(id) => id,
-            Err(why) => return self.refuse(why),
+            Err((code, why)) => return self.respond(code, Answer::Text(why.into())),
         };
         let argv = options.command.iter().map(ToString::to_string).collect();
         self.respond(101, Answer::Stream);
@@ -299,23 +302,49 @@ impl Call10250 {
         }
     }
 
-    /// Shows what a running container writes from now on.
-    async fn attach(&self, namespace: &str, pod: &str, container: &str) {
+    /// Shows what a running container writes from now on, and hands it what is typed.
+    async fn attach(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        stdin: bool,
+        mut input: mpsc::UnboundedReceiver<Rc<[u8]>>,
+    ) {
+        use futures_util::StreamExt;
         let id = match self.running(namespace, pod, container) {
             Ok(id) => id,
-            Err(why) => return self.refuse(why),
+            Err((code, why)) => return self.respond(code, Answer::Text(why.into())),
         };
         self.respond(101, Answer::Stream);
+        let runtime = self.kubelet.runtime.clone();
         let query = LogQuery { tail: Some(0), follow: true, ..LogQuery::default() };
-        let mut lines = self.kubelet.runtime.start(Call::ReadLog(id, query));
-        while let Some(Ok(answer)) = lines.next().await {
-            let Reply::Log(batch) = answer else { continue };
-            for line in &batch {
-                let mut text = Vec::new();
-                write_line(&mut text, line, false);
-                let channel = if line.stream == Stream::Stdout { Channel::Stdout } else { Channel::Stderr };
-                self.data(channel, text.into());
+        let mut lines = runtime.start(Call::ReadLog(id.clone(), query));
+        let feed = async {
+            while let Some(data) = input.next().await {
+                let over = data.is_empty();
+                let _ = runtime.done(Call::Input(id.clone(), (!over).then_some(data))).await;
+                if over {
+                    break;
+                }
             }
+            std::future::pending::<()>().await;
+        };
+        let read = async {
+            while let Some(Ok(answer)) = lines.next().await {
+                let Reply::Log(batch) = answer else { continue };
+                for line in &batch {
+                    let mut text = Vec::new();
+                    write_line(&mut text, line, false);
+                    let channel = if line.stream == Stream::Stdout { Channel::Stdout } else { Channel::Stderr };
+                    self.data(channel, text.into());
+                }
+            }
+        };
+        futures_util::pin_mut!(feed, read);
+        futures_util::future::select(read, feed).await;
+        if stdin {
+            let _ = runtime.done(Call::Input(id.clone(), None)).await;
         }
         self.end(Some(success()));
     }

@@ -52,6 +52,7 @@ pub async fn start_container(
         warn("Failed", format!("Error: {}", why.desc));
         return Err(("RunContainerError".to_string(), why.desc));
     }
+    kubelet.resizes.actuate(&pod.metadata.uid, container);
     kubelet.event(pod, Some(&container.name), "Normal", "Started", "Container started");
 
     if let Some(hook) = container.lifecycle.get().and_then(|l| l.post_start.get())
@@ -131,6 +132,7 @@ async fn configure(
         termination_message_path: container.termination_message_path.clone(),
         fallback_to_logs: container.termination_message_policy == "FallbackToLogsOnError",
         stdin: container.stdin,
+        stdin_once: container.stdin_once,
         tty: container.tty,
     })
 }

@@ -4,12 +4,13 @@ use super::phase::{self, is_terminal};
 use super::reasons::Reasons;
 use super::record::PodRecordExt;
 use super::restart::{is_sidecar, should_be_restarted};
-use super::{conditions, qos};
+use super::{conditions, ephemeral, qos};
 use crate::runtime::cri::{self, PodRecord, State};
 use api::SortSmall;
 use api::core_v1::{
     Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus,
-    ContainerUser, HostIP, LinuxContainerUser, Pod, PodIP, PodStatus, VolumeMountStatus,
+    ContainerUser, HostIP, LinuxContainerUser, Pod, PodCondition, PodIP, PodStatus, ResourceRequirements,
+    VolumeMountStatus,
 };
 use api::{List, Ptr, Str, Time};
 
@@ -30,6 +31,10 @@ pub struct Sources<'a> {
     pub terminal: bool,
     /// The node's address.
     pub host_ip: &'a Str,
+    /// What a running container has of what it was given.
+    pub actuated: &'a dyn Fn(&str) -> Option<ResourceRequirements>,
+    /// Conditions that tell of a resize.
+    pub resize: Vec<PodCondition>,
     /// (started, ready) of a running container as the probes see it; `None` for the second: no probe has a say.
     pub probes: Probed<'a>,
 }
@@ -48,6 +53,12 @@ pub fn generate(from: &Sources) -> PodStatus {
         container_statuses(from, &old.container_statuses, &pod.spec.containers, has_init, false);
     status.init_container_statuses =
         container_statuses(from, &old.init_container_statuses, &pod.spec.init_containers, has_init, true);
+
+    if !pod.spec.ephemeral_containers.is_empty() {
+        let containers = ephemeral::containers(pod);
+        status.ephemeral_container_statuses =
+            container_statuses(from, &old.ephemeral_container_statuses, &containers, has_init, false);
+    }
 
     let all: Vec<&ContainerStatus> =
         status.container_statuses.iter().chain(status.init_container_statuses.iter()).collect();
@@ -81,6 +92,9 @@ pub fn generate(from: &Sources) -> PodStatus {
             Some(slot) => *slot = kept.clone(),
             None => list.push(kept.clone()),
         }
+    }
+    if !is_terminal(now) {
+        list.extend(from.resize.iter().cloned());
     }
     list.push(conditions::ready_to_start_containers(pod, record));
     list.push(conditions::initialized(pod, old, &every, now));
@@ -241,7 +255,7 @@ fn from_runtime(from: &Sources, container: &Container, before: Option<&Container
 }
 
 fn convert(
-    _from: &Sources,
+    from: &Sources,
     container: &Container,
     run: &cri::ContainerStatus,
     before: Option<&ContainerStatus>,
@@ -273,6 +287,9 @@ fn convert(
         State::Running => {
             status.state.running = Ptr::some(ContainerStateRunning { started_at: seconds(run.started_at) });
             status.started = before.and_then(|o| o.started);
+            if let Some(actuated) = (from.actuated)(&container.name) {
+                status.resources = Ptr::some(actuated);
+            }
             if let Some(old) = before.filter(|o| {
                 o.state.terminated.is_some() && o.restart_count >= status.restart_count && o.container_id != id
             }) {

@@ -5,7 +5,7 @@ use super::kubelet::Kubelet;
 use super::phase::is_terminal;
 use super::record::PodRecordExt;
 use super::worker::{Eviction, Outcome, Worker};
-use super::{start, statuses, terminate};
+use super::{ephemeral, resize, start, statuses, terminate};
 use crate::runtime::cri::{Call, PodRecord, Reply, SandboxConfig, State};
 use api::core_v1::{Container, Pod, PodStatus};
 use api::{Rev, Str};
@@ -19,6 +19,7 @@ pub fn status_of(kubelet: &Kubelet, pod: &Rev<Pod>, record: &PodRecord, terminal
     let old = kubelet.status_of(pod);
     let reasons = kubelet.reasons.borrow().get(uid).cloned().unwrap_or_default();
     let probes = |name: &str, id: &str| kubelet.probes.verdict(pod, name, id, &old);
+    let actuated = |name: &str| kubelet.resizes.actuated(uid, name);
     let mut status = statuses::generate(&statuses::Sources {
         pod,
         old: &old,
@@ -26,12 +27,19 @@ pub fn status_of(kubelet: &Kubelet, pod: &Rev<Pod>, record: &PodRecord, terminal
         reasons: &reasons,
         terminal,
         host_ip: &kubelet.host_ip,
+        actuated: &actuated,
+        resize: kubelet.resizes.conditions(uid),
         probes: &probes,
     });
     if let Some(eviction) = kubelet.worker(uid).and_then(|w| w.eviction()) {
         status.phase = super::phase::FAILED.into();
-        let now = api::Time::from_unix(kubelet.ctx.unix_nanos().div_euclid(1_000_000_000));
-        super::eviction::mark(&mut status, pod, &eviction, now);
+        if eviction.disrupts {
+            let condition = super::eviction::condition(pod, &eviction.message);
+            match status.conditions.make().iter_mut().find(|c| c.type_ == condition.type_) {
+                Some(slot) => *slot = condition,
+                None => status.conditions.push(condition),
+            }
+        }
         status.reason = eviction.reason.into();
         status.message = eviction.message.into();
     }
@@ -45,11 +53,13 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
         if end <= kubelet.ctx.now() {
             const MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
             kubelet.event(pod, None, "Normal", "DeadlineExceeded", MESSAGE);
-            worker.evict(Eviction { reason: "DeadlineExceeded".into(), message: MESSAGE.into() }, None);
+            worker
+                .evict(Eviction { reason: "DeadlineExceeded".into(), message: MESSAGE.into(), disrupts: false }, None);
             return Outcome::CutShort;
         }
         watch_deadline(kubelet, meta.uid.clone(), end);
     }
+    resize::settle(kubelet, pod, record);
     let status = status_of(kubelet, pod, record, false);
     let phase = status.phase.clone();
     kubelet.statuses.set(pod, status, false);
@@ -79,12 +89,18 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
     kubelet.probes.add_pod(kubelet, pod);
 
     let verdict = |probe, id: &str| kubelet.probes.life_verdict(probe, id);
-    let actions = actions::compute(pod, record, &verdict);
-    let changes = actions.kill_pod
+    let mut actions = actions::compute(pod, record, &verdict);
+    let updates = resize_steps(kubelet, pod, record, &mut actions);
+    let changes = !updates.is_empty()
+        || actions.kill_pod
         || actions.create_sandbox
-        || !(actions.kill.is_empty() && actions.start_init.is_empty() && actions.start.is_empty());
+        || !(actions.kill.is_empty()
+            && actions.start_ephemeral.is_empty()
+            && actions.start_init.is_empty()
+            && actions.start.is_empty());
     let mut run = Run { kubelet, pod, record, failures: Vec::new(), retry_at: None };
     run.perform(actions).await;
+    run.update(updates).await;
     if run.failures.is_empty() {
         Outcome::Synced(changes)
     } else {
@@ -92,6 +108,33 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
             if run.failures.len() == 1 { run.failures.concat() } else { format!("[{}]", run.failures.join(", ")) };
         Outcome::Failed(why, run.retry_at)
     }
+}
+
+/// Adds what a resize has restarted to the actions; gives what it changes while it runs.
+fn resize_steps(kubelet: &Kubelet, pod: &Pod, record: &PodRecord, actions: &mut Actions) -> Vec<(Str, Container)> {
+    let mut updates = Vec::new();
+    if actions.kill_pod || actions.create_sandbox {
+        return updates;
+    }
+    for step in resize::steps(kubelet, pod, record) {
+        let id = match &step {
+            resize::Step::Update(id, _) | resize::Step::Restart(_, _, id) => id,
+        };
+        if actions.kill.iter().any(|k| k.id == *id) {
+            continue;
+        }
+        match step {
+            resize::Step::Update(id, container) => updates.push((id, container)),
+            resize::Step::Restart(init, at, id) => {
+                let list = if init { &pod.spec.init_containers } else { &pod.spec.containers };
+                let name = list.get(at).map(|c| c.name.clone()).unwrap_or_default();
+                let message = format!("Container {name} resize requires restart");
+                actions.kill.push(actions::Kill { id, name, message, probe: None });
+                if init { &mut actions.start_init } else { &mut actions.start }.push(at);
+            }
+        }
+    }
+    updates
 }
 
 /// When a pod's `activeDeadlineSeconds` are over (pkg/kubelet/active_deadline.go).
@@ -139,6 +182,18 @@ impl Run<'_> {
         ));
     }
 
+    /// Gives running containers what their pod was given.
+    async fn update(&mut self, updates: Vec<(Str, Container)>) {
+        let (kubelet, pod) = (self.kubelet, self.pod);
+        for (id, container) in updates {
+            if let Err(why) = resize::update(kubelet, pod, &id, &container).await {
+                resize::failed(kubelet, pod, &why);
+                self.fail("ResizePodInPlace", &pod.metadata.uid, "ResizePodInPlaceError", &why);
+                return;
+            }
+        }
+    }
+
     async fn perform(&mut self, actions: Actions) {
         let (kubelet, pod) = (self.kubelet, self.pod);
         if actions.create_sandbox && actions.sandbox_id.is_some() {
@@ -183,6 +238,11 @@ impl Run<'_> {
             ip = kubelet.host_ip.clone();
         }
         let Some(sandbox_id) = sandbox_id else { return };
+        for at in actions.start_ephemeral {
+            if let Some(container) = pod.spec.ephemeral_containers.get(at).map(ephemeral::as_container) {
+                self.start(&container, &sandbox_id, &ip).await;
+            }
+        }
         for at in actions.start_init {
             let Some(container) = pod.spec.init_containers.get(at) else { continue };
             if !self.start(container, &sandbox_id, &ip).await && !super::restart::is_sidecar(container) {

@@ -88,6 +88,9 @@ pub async fn sync_terminated(
     record: &Rc<PodRecord>,
 ) -> Outcome {
     let _ = worker;
+    // What was listed last may be older than the end of the containers.
+    let asked = kubelet.runtime.call(Call::PodStatus(pod.metadata.uid.clone())).await;
+    let record = if let Ok(Reply::Pod(fresh)) = &asked { fresh } else { record };
     let mut status = status_of(kubelet, pod, record, true);
     keep_ips(kubelet, pod, &mut status);
     kubelet.statuses.set(pod, status, false);

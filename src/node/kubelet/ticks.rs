@@ -12,6 +12,16 @@ pub fn next(first: Instant, period: Duration, now: Instant) -> Instant {
     Instant::from_nanos(first.as_nanos().saturating_add((gone + 1).saturating_mul(period)))
 }
 
+/// The last moment of the grid that began at `first`, not after `now`; none before the first.
+pub fn last(first: Instant, period: Duration, now: Instant) -> Option<Instant> {
+    if now < first {
+        return None;
+    }
+    let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let gone = now.as_nanos().saturating_sub(first.as_nanos()) / period;
+    Some(Instant::from_nanos(first.as_nanos().saturating_add(gone.saturating_mul(period))))
+}
+
 /// `time` and up to half of it more (k8s.io/apimachinery/pkg/util/wait, Jitter with factor 0.5).
 pub fn jitter(time: Duration, rng: &mut sim::Rng) -> Duration {
     let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);

@@ -144,19 +144,35 @@ impl Volumes {
                     let _ = self.disk.make_dirs(&clean("/", &source_path), 0o755);
                 }
             }
-            let read_only = mount.read_only
-                || volume.config_map.is_some()
+            // The kubelet writes these anew when what they show changes.
+            let written = volume.config_map.is_some()
                 || volume.secret.is_some()
                 || volume.projected.is_some()
                 || volume.downward_api.is_some();
-            mounts.push(Mount {
-                path: clean("/", &mount.mount_path),
-                source: self.disk.clone(),
-                source_path: clean("/", &source_path),
-                read_only,
-            });
+            let source_path = clean("/", &source_path);
+            // A part of one is bound as it is now: what is written later is another file.
+            let source = if written && !sub_path.is_empty() {
+                let kept = Tree::new();
+                copy(&self.disk, &kept, &source_path);
+                kept
+            } else {
+                self.disk.clone()
+            };
+            let path = clean("/", &mount.mount_path);
+            mounts.push(Mount { path, source, source_path, read_only: mount.read_only || written });
         }
         Ok(mounts)
+    }
+}
+
+/// Copies a file, or a directory with all in it.
+fn copy(from: &Tree, to: &Tree, path: &str) {
+    let Some(entry) = from.get(path) else { return };
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let _ = to.make_dirs(if parent.is_empty() { "/" } else { parent }, 0o755);
+    let _ = to.insert(path, entry);
+    for name in from.list(path).unwrap_or_default() {
+        copy(from, to, &format!("{path}/{name}"));
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Eviction {
     pub reason: String,
     /// In words.
     pub message: String,
+    /// Whether the pod's conditions say that it was disrupted.
+    pub disrupts: bool,
 }
 
 /// A pod's worker.

@@ -1,7 +1,8 @@
 //! Containers: made, started, stopped, killed, removed; commands run in them; their logs read.
 
-use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, State};
+use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, Reply, State};
 use super::log::{Line, Log, Stream};
+use super::memory::Memory;
 use super::program::{Guest, LogOutput, Machine, Runnable, Signals, SinkOutput};
 use super::service::Runtime;
 use super::signal::Signal;
@@ -9,7 +10,7 @@ use super::state::{Container, Live, parse_ip};
 use super::tools;
 use crate::files::{Tree, View};
 use api::Str;
-use shell::process::{Bytes, Files, Input, LocalFuture, Output, Process};
+use shell::process::{Bytes, Files, Input, LocalFuture, Output, PipeWriter, Process, pipe};
 use sim::sync::Notify;
 use sim::{Duration, Ip};
 use std::cell::RefCell;
@@ -102,8 +103,14 @@ impl Runtime {
             if config.workdir.is_empty() { container.repository.workdir.to_string() } else { config.workdir.clone() };
         let files = Rc::new(View::new(container.root.clone(), config.read_only_root, config.mounts.clone()));
         base_files(&container.root, &hostname, ip);
-        let machine =
-            Rc::new(Machine { hostname, ip, files, image: container.repository, version: container.tag.version });
+        let machine = Rc::new(Machine {
+            hostname,
+            ip,
+            files,
+            image: container.repository,
+            version: container.tag.version,
+            memory: Memory::new(config.memory_limit),
+        });
 
         let Some(program) = find(&machine, argv.first().map_or("", String::as_str)) else {
             let why = not_found(argv.first().map_or("", String::as_str));
@@ -123,13 +130,19 @@ impl Runtime {
         };
         let signals = Signals::default();
         let log = container.log.clone();
+        let (stdin, writer): (Rc<dyn Input>, _) = if config.stdin {
+            let (writer, reader) = pipe();
+            (Rc::new(reader), Some(Rc::new(writer)))
+        } else {
+            (Rc::new(Bytes::default()), None)
+        };
         let output = |stream| Rc::new(LogOutput { ctx: self.ctx.clone(), log: log.clone(), stream });
         let process = Process {
             args: argv,
             env: env.clone(),
             cwd: cwd.clone(),
             files: machine.files.clone(),
-            stdin: if config.stdin { Rc::new(Silent) } else { Rc::new(Bytes::default()) },
+            stdin,
             stdout: output(Stream::Stdout),
             stderr: output(Stream::Stderr),
         };
@@ -138,11 +151,22 @@ impl Runtime {
         container.status.state = State::Running;
         container.status.started_at = now;
         let (runtime, of) = (self.clone(), id.clone());
+        let held = machine.clone();
         let task = self.ctx.spawn("container", async move {
-            let code = running.await;
-            runtime.ended(&of, code, "");
+            let exhausted = held.memory.exhausted();
+            futures_util::pin_mut!(exhausted);
+            match futures_util::future::select(exhausted, running).await {
+                futures_util::future::Either::Left(_) => {
+                    runtime.ended(&of, Signal::Kill.exit_code(), "OOMKilled");
+                }
+                futures_util::future::Either::Right((code, _)) => {
+                    runtime.ctx.sleep(runtime.settings.costs.exit).await;
+                    runtime.ended(&of, code, "");
+                }
+            }
         });
-        container.live = Some(Live { machine, signals, env, cwd, tasks: vec![task], ended: Notify::new() });
+        container.live =
+            Some(Live { machine, signals, env, cwd, stdin: writer, tasks: vec![task], ended: Notify::new() });
         let uid = container.status.pod_uid.clone();
         drop(containers);
         self.touch(&uid);
@@ -206,6 +230,36 @@ impl Runtime {
         }
         self.kill_container(id);
         Ok(())
+    }
+
+    /// A running container's standard input, if it is open; `over` closes it where its pod wants that.
+    pub(super) fn stdin_of(&self, id: &str, over: bool) -> Option<Rc<PipeWriter>> {
+        let mut containers = self.disk.containers.borrow_mut();
+        let container = containers.get_mut(id)?;
+        let live = container.live.as_mut()?;
+        if over {
+            if container.config.stdin_once {
+                live.stdin = None;
+            }
+            return None;
+        }
+        live.stdin.clone()
+    }
+
+    /// Gives a container another memory limit. A limit that it exceeds already is refused with what it holds.
+    pub(super) fn update_container(&self, id: &str, limit: i64) -> Result<Reply, CriError> {
+        let containers = self.disk.containers.borrow();
+        let Some(live) = containers.get(id).and_then(|c| c.live.as_ref()) else {
+            return Err(CriError::not_found(format!(
+                "an error occurred when try to find container \"{id}\": not found"
+            )));
+        };
+        let used = live.machine.memory.used();
+        if limit > 0 && used > limit {
+            return Err(CriError::unknown(used.to_string()));
+        }
+        live.machine.memory.set_limit(limit);
+        Ok(Reply::Done)
     }
 
     pub(super) fn remove_container(&self, id: &str) {
@@ -344,18 +398,6 @@ impl Runtime {
     }
 }
 
-/// Standard input that stays open and silent until somebody attaches.
-struct Silent;
-
-impl Input for Silent {
-    fn read_line(&self) -> LocalFuture<'_, Option<String>> {
-        Box::pin(std::future::pending())
-    }
-    fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
-        Box::pin(std::future::pending())
-    }
-}
-
 /// Starts a program.
 fn run(program: &Runnable, guest: Guest) -> LocalFuture<'static, i32> {
     match program {
@@ -406,11 +448,12 @@ fn base_name(path: &str) -> &str {
 }
 
 /// The program that a command names: the image's own, or the shell or one of its tools.
-pub(super) fn find(machine: &Machine, name: &str) -> Option<Runnable> {
+pub(super) fn find(machine: &Rc<Machine>, name: &str) -> Option<Runnable> {
     let matches =
         |own: &str| own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')));
     let own = machine.image.programs.iter().find(|(own, _)| matches(own));
-    own.map(|(_, program)| Runnable::Own(*program)).or_else(|| machine.image.shell.then(|| tools::find(name)).flatten())
+    let tool = || tools::find(name).or_else(|| tools::find_runner(machine, name));
+    own.map(|(_, program)| Runnable::Own(*program)).or_else(|| machine.image.shell.then(tool).flatten())
 }
 
 /// Go's error of looking up or starting a program that isn't there.

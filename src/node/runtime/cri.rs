@@ -185,6 +185,8 @@ pub struct ContainerConfig {
     pub fallback_to_logs: bool,
     /// Whether standard input stays open.
     pub stdin: bool,
+    /// Whether standard input ends with the first who attached.
+    pub stdin_once: bool,
     /// Whether it has a terminal.
     pub tty: bool,
 }
@@ -244,6 +246,12 @@ pub enum Call {
     PullImage(String),
     /// All images here.
     ListImages,
+    /// Takes an image away, by its reference.
+    RemoveImage(String),
+    /// Gives a running container another memory limit, in bytes; 0: none.
+    UpdateContainer(Str, i64),
+    /// What running containers use.
+    Stats,
     /// Runs a command to its end: answers its exit code and what it wrote, the latter cut at 10 KiB.
     ExecSync(Str, Vec<String>, Duration),
     /// Reads a log: [`Reply::Log`] until it ends or the reader goes.
@@ -252,8 +260,23 @@ pub enum Call {
     Exec(Str, Vec<String>, bool),
     /// Input for the running [`Call::Exec`] of that number; `None` ends it.
     ExecInput(u64, Option<Rc<[u8]>>),
+    /// Input for a container's first process; `None`: who attached is gone.
+    Input(Str, Option<Rc<[u8]>>),
     /// Nobody waits for the answers of that number any more.
     Cancel(u64),
+}
+
+/// What a running container uses.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Usage {
+    /// Whose.
+    pub pod_uid: Str,
+    /// Its name in the pod.
+    pub name: Str,
+    /// Memory in bytes.
+    pub memory: i64,
+    /// What it wrote, in bytes.
+    pub disk: i64,
 }
 
 /// A call and its number.
@@ -282,6 +305,8 @@ pub enum Reply {
     Image(Option<Rc<Image>>),
     /// To [`Call::ListImages`].
     Images(Vec<Rc<Image>>),
+    /// To [`Call::Stats`].
+    Stats(Vec<Usage>),
     /// To [`Call::ExecSync`].
     Ran(i32, Rc<[u8]>),
     /// Some lines of a log.

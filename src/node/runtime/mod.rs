@@ -2,10 +2,12 @@
 
 mod container;
 pub mod cri;
+pub mod grpc;
 pub mod http;
 pub mod images;
 mod ipam;
 pub mod log;
+pub mod memory;
 pub mod program;
 pub mod reference;
 pub mod registry;

@@ -3,6 +3,7 @@
 use super::http::{HttpRequest, HttpResponse};
 use super::images::Repository;
 use super::log::{Log, Stream};
+use super::memory::Memory;
 use super::signal::Signal;
 use crate::files::View;
 use futures_util::FutureExt;
@@ -43,6 +44,8 @@ pub struct Machine {
     pub image: &'static Repository,
     /// The image's version.
     pub version: &'static str,
+    /// What its programs hold.
+    pub memory: Memory,
 }
 
 /// One process in a container.

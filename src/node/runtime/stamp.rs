@@ -71,6 +71,12 @@ impl Stamp {
             self.second
         )
     }
+    /// `2026-11-29T18:28:02.123456Z`: etcd.
+    pub fn iso(&self) -> String {
+        let (month, micro) = (self.month + 1, self.nanos / 1_000);
+        let date = format!("{}-{month:02}-{:02}", self.year, self.day);
+        format!("{date}T{:02}:{:02}:{:02}.{micro:06}Z", self.hour, self.minute, self.second)
+    }
     /// `2026-11-29 18:28:02.123 UTC`: PostgreSQL.
     pub fn postgres(&self) -> String {
         let milli = self.nanos / 1_000_000;

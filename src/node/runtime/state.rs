@@ -1,6 +1,6 @@
 //! What the runtime keeps on the node's disk, and what of it lives only as long as the power is on.
 
-use super::cri::{ContainerConfig, ContainerStatus, Image, PodRecord, SandboxStatus, State};
+use super::cri::{ContainerConfig, ContainerStatus, Image, PodRecord, SandboxStatus, State, Usage};
 use super::images::{REPOSITORIES, Repository, Tag};
 use super::ipam::Ipam;
 use super::log::Log;
@@ -8,6 +8,7 @@ use super::program::Signals;
 use super::registry::digest;
 use crate::files::Tree;
 use api::Str;
+use shell::process::PipeWriter;
 use sim::JoinHandle;
 use sim::sync::Notify;
 use std::cell::RefCell;
@@ -38,6 +39,8 @@ pub(super) struct Live {
     pub signals: Signals,
     pub env: BTreeMap<String, String>,
     pub cwd: String,
+    /// Standard input of the first process, while it is open.
+    pub stdin: Option<Rc<PipeWriter>>,
     /// The first process and those of execs.
     pub tasks: Vec<JoinHandle<()>>,
     /// Wakes when the first process ends.
@@ -135,6 +138,26 @@ impl Disk {
                 pod_uid: sandbox.pod_uid.clone(),
                 ip: sandbox.ip.clone(),
                 status: c.status.clone(),
+            })
+        };
+        self.containers.borrow().values().filter_map(see).collect()
+    }
+
+    /// What all running containers hold, in bytes of memory.
+    pub fn memory_used(&self) -> i64 {
+        let containers = self.containers.borrow();
+        containers.values().filter_map(|c| c.live.as_ref()).map(|l| l.machine.memory.used()).sum()
+    }
+
+    /// What each running container uses.
+    pub(super) fn usage(&self) -> Vec<Usage> {
+        let see = |c: &Container| {
+            let live = c.live.as_ref()?;
+            Some(Usage {
+                pod_uid: c.status.pod_uid.clone(),
+                name: c.status.name.clone(),
+                memory: live.machine.memory.used(),
+                disk: c.log.borrow().since(0).map(|l| i64::try_from(l.text.len()).unwrap_or(0)).sum(),
             })
         };
         self.containers.borrow().values().filter_map(see).collect()

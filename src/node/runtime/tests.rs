@@ -74,6 +74,7 @@ fn config(image_ref: Str, command: &[&str]) -> Rc<ContainerConfig> {
         termination_message_path: "/dev/termination-log".into(),
         fallback_to_logs: false,
         stdin: false,
+        stdin_once: false,
         tty: false,
     })
 }
@@ -169,7 +170,7 @@ fn a_command_that_is_not_there_fails_to_start() {
 fn every_image_starts_and_stops() {
     on_a_node(|_, client| async move {
         for repository in super::images::REPOSITORIES.iter().filter(|r| r.shell && !r.ports.is_empty()) {
-            let name = format!("{}:{}", repository.path, repository.tags[0].name);
+            let name = format!("{}/{}:{}", repository.host, repository.path, repository.tags[0].name);
             let (_, id) = begin(&client, repository.path, &name, &[]).await;
             client.done(Call::StopContainer(id, Duration::from_secs(2))).await.unwrap();
             let ended = status(&client, repository.path).await;

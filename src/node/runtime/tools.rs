@@ -12,7 +12,7 @@ use sim::{Addr, Duration, NetError};
 use std::rc::Rc;
 
 /// Programs that know of the container: (name, program).
-const OWN: &[(&str, OwnProgram)] = &[("ash", sh), ("hostname", hostname), ("sh", sh), ("wget", wget)];
+const OWN: &[(&str, OwnProgram)] = &[("ash", sh), ("hostname", hostname), ("sh", sh), ("tail", tail), ("wget", wget)];
 
 /// Built-ins of the shell that are programs of their own too.
 const BUILTINS: &[&str] = &["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
@@ -41,6 +41,27 @@ pub(super) fn find(name: &str) -> Option<Runnable> {
         return Some(Runnable::Own(builtin));
     }
     shell::tools::find(base, shell::Dialect::Busybox).map(Runnable::Tool)
+}
+
+/// The tool that a command names and that runs others: `env`, `timeout`, `xargs`.
+pub(super) fn find_runner(machine: &Rc<super::program::Machine>, name: &str) -> Option<Runnable> {
+    let base = name.strip_prefix("/bin/").or_else(|| name.strip_prefix("/usr/bin/")).unwrap_or(name);
+    let tools = Rc::new(InContainer(machine.clone()));
+    shell::tools::find_runner(base, shell::Dialect::Busybox, tools).map(Runnable::Tool)
+}
+
+/// `tail`: the shell's; of a file without end it holds all that it reads.
+fn tail(guest: Guest) -> LocalFuture<'static, i32> {
+    Box::pin(async move {
+        while guest.process.args.iter().any(|word| word == "/dev/zero") {
+            guest.ctx.sleep(Duration::from_millis(50)).await;
+            guest.machine.memory.take(64 << 20);
+        }
+        match shell::tools::find("tail", shell::Dialect::Busybox) {
+            Some(program) => program(guest.ctx, guest.process).await,
+            None => 127,
+        }
+    })
 }
 
 /// What a shell in a container finds: the image's programs and the tools.

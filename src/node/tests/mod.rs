@@ -2,6 +2,8 @@
 
 mod cost;
 mod lifecycle;
+mod resources;
+mod services;
 mod streams;
 
 use crate::{Node, NodeBlueprint};

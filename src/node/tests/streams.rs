@@ -14,7 +14,7 @@ impl World {
     }
 
     /// Output, errors, and how it ended.
-    async fn exec(&self, pod: &str, command: &[&str]) -> (String, String, String) {
+    pub(super) async fn exec(&self, pod: &str, command: &[&str]) -> (String, String, String) {
         let mut request = self.client.prepare(Verb::Create, Pod::KIND, "default", pod, "exec");
         let command = command.iter().map(|w| Str::from(*w)).collect();
         request.query = Query::Exec(ExecOptions { container: "app".into(), command, ..ExecOptions::default() });

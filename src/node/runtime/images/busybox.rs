@@ -1,6 +1,6 @@
 //! busybox and alpine: a shell and its tools, which end at once when nobody types.
 
-use super::{BASE, Repository, Tag};
+use super::{BASE, Repository, Tag, tag};
 
 pub const BUSYBOX: Repository = Repository {
     path: "library/busybox",
@@ -18,6 +18,15 @@ pub const BUSYBOX: Repository = Repository {
             digest: "3bf0e8c971ecf9c6bb668d79bb10fa9bc9dda47280923551f709a034d6bb8617",
         },
     ],
+    cmd: &["sh"],
+    ..BASE
+};
+
+/// The copy that Kubernetes' documentation uses.
+pub const BUSYBOX_K8S: Repository = Repository {
+    host: "registry.k8s.io",
+    path: "busybox",
+    tags: &[tag("1.27.2", "1.27.2", 738_552), tag("latest", "1.27.2", 738_552), tag("1.24", "1.24", 675_968)],
     cmd: &["sh"],
     ..BASE
 };

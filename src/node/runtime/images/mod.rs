@@ -1,6 +1,8 @@
 //! The images that the registries of the world offer: one row each, behaviour in a file of its own.
 
+mod agnhost;
 mod busybox;
+mod etcd;
 mod httpd;
 mod nginx;
 mod node;
@@ -8,6 +10,7 @@ mod pause;
 mod postgres;
 mod python;
 mod redis;
+mod stress;
 
 use super::program::OwnProgram;
 use super::signal::Signal;
@@ -78,8 +81,11 @@ const BASE: Repository = Repository {
 
 /// All repositories. A row is all that a new image needs, a file beside this one if it has a program of its own.
 pub static REPOSITORIES: &[Repository] = &[
+    agnhost::AGNHOST,
     busybox::ALPINE,
     busybox::BUSYBOX,
+    busybox::BUSYBOX_K8S,
+    etcd::ETCD,
     httpd::HTTPD,
     nginx::NGINX,
     node::NODE,
@@ -87,4 +93,5 @@ pub static REPOSITORIES: &[Repository] = &[
     postgres::POSTGRES,
     python::PYTHON,
     redis::REDIS,
+    stress::STRESS,
 ];
