@@ -36,15 +36,27 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Plays a transcript; in what each answer that doesn't match differs, by number of the command.
-fn play(name: &str) -> Result<BTreeMap<usize, String>, Failed> {
+/// The transcripts that the project's own shell plays too.
+const IN_OWN_SHELL: [&str; 5] = [
+    "01-deployment.txt",
+    "02-scale-and-heal.txt",
+    "03-rolling-update.txt",
+    "04-pending-resources.txt",
+    "05-taints-and-selectors.txt",
+];
+
+/// Plays a transcript with a shell, `bash` or `page`; in what each answer that doesn't match differs, by number of the
+/// command.
+fn play(name: &str, shell: &str) -> Result<BTreeMap<usize, String>, Failed> {
     static PROGRAM: LazyLock<Result<PathBuf, String>> = LazyLock::new(program::build);
     let program = PROGRAM.as_ref().map_err(Failed::from)?;
     let path = folder().join(name);
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transcripts").join(name.trim_end_matches(".txt"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transcripts").join(shell);
+    let out = folder.join(name.trim_end_matches(".txt"));
     let _ = std::fs::remove_dir_all(&out);
     std::fs::create_dir_all(&out)?;
-    let ran = program::run(Command::new(program).arg("run").arg(&path).arg("--out").arg(&out), LIMIT);
+    let ran =
+        program::run(Command::new(program).arg("run").arg(&path).args(["--shell", shell, "--out"]).arg(&out), LIMIT);
     let complaint = match &ran {
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => error.to_string(),
@@ -94,7 +106,7 @@ fn main() -> ExitCode {
     for name in &names {
         let (name, known, found) = (name.clone(), known.clone(), found.clone());
         trials.push(Trial::test(name.clone(), move || {
-            let failures = play(&name)?;
+            let failures = play(&name, "bash")?;
             let none = BTreeMap::new();
             let known = known.get(&name).unwrap_or(&none);
             if !update {
@@ -104,6 +116,13 @@ fn main() -> ExitCode {
             let entries = failures.keys().map(|number| (*number, reason(number))).collect();
             found.lock().map_err(|error| error.to_string())?.insert(name, entries);
             Ok(())
+        }));
+    }
+    for name in IN_OWN_SHELL {
+        let known = known.clone();
+        trials.push(Trial::test(format!("page/{name}"), move || {
+            let none = BTreeMap::new();
+            judge(&play(name, "page")?, known.get(name).unwrap_or(&none))
         }));
     }
     trials.push(Trial::test("known-failures.txt names transcripts", {

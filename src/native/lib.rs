@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod disk_files;
 pub mod frames;
+pub mod page_shell;
 pub mod player;
 pub mod shim;
 pub mod transcript;

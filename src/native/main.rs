@@ -2,7 +2,8 @@
 //! transcript's commands find on their PATH.
 
 use lexopt::prelude::*;
-use native::player::{Options, Player};
+use native::page_shell::PagePlayer;
+use native::player::{Options, Player, ShellKind};
 use native::{shim, transcript};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,9 +12,10 @@ const USAGE: &str = "\
 Kubernetes' control plane, simulated.
 
 Usage:
-  tabernetes run FILE... [--out DIR] [--seed N] [--nodes N]
+  tabernetes run FILE... [--out DIR] [--seed N] [--nodes N] [--shell bash|page]
       Plays transcripts, each on a fresh cluster, and prints them with the answers,
-      or writes each into DIR under its own name.
+      or writes each into DIR under its own name. This machine's bash runs the
+      commands, or the project's own shell, as in the page.
 
   tabernetes bench [--large]
       Measures starts, idle clusters, rollouts and writes; with --large 10,000 pods on
@@ -69,6 +71,7 @@ fn run(arguments: &mut lexopt::Parser) -> Result<(), Box<dyn std::error::Error>>
         match argument {
             Long("out") => out = Some(arguments.value()?.into()),
             Long("seed") => options.seed = arguments.value()?.parse()?,
+            Long("shell") => options.shell = arguments.value()?.parse()?,
             Long("nodes") => options.nodes = arguments.value()?.parse()?,
             Value(file) => files.push(file.into()),
             other => return Err(other.unexpected().into()),
@@ -80,10 +83,14 @@ fn run(arguments: &mut lexopt::Parser) -> Result<(), Box<dyn std::error::Error>>
     for file in files {
         let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let mut parts = transcript::parse(&text);
-        let mut player = Player::new(&options)?;
-        for part in &mut parts {
-            if let transcript::Part::Command { command, output } = part {
-                *output = player.play(command)?;
+        match options.shell {
+            ShellKind::Bash => {
+                let mut player = Player::new(&options)?;
+                play(&mut parts, |command| player.play(command))?;
+            }
+            ShellKind::Page => {
+                let mut player = PagePlayer::new(&options)?;
+                play(&mut parts, |command| player.play(command))?;
             }
         }
         let text = transcript::render(&parts);
@@ -94,6 +101,19 @@ fn run(arguments: &mut lexopt::Parser) -> Result<(), Box<dyn std::error::Error>>
                 let name = file.file_name().ok_or("a transcript has no name")?;
                 std::fs::write(dir.join(name), text)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Has every command answered.
+fn play(
+    parts: &mut [transcript::Part],
+    mut answer: impl FnMut(&str) -> Result<String, Box<dyn std::error::Error>>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    for part in parts {
+        if let transcript::Part::Command { command, output } = part {
+            *output = answer(command)?;
         }
     }
     Ok(())

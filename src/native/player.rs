@@ -20,19 +20,61 @@ use world::{Blueprint, Running, World};
 /// No command of a transcript takes longer, in virtual time.
 const COMMAND_BOUND: Duration = Duration::from_secs(2 * 3600);
 
-/// What the cluster is like.
+/// Which shell runs a transcript's commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ShellKind {
+    /// This machine's bash.
+    #[default]
+    Bash,
+    /// The project's own, as in the page.
+    Page,
+}
+
+impl std::str::FromStr for ShellKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "bash" => Ok(Self::Bash),
+            "page" => Ok(Self::Page),
+            _ => Err(format!("--shell: {text} is neither bash nor page")),
+        }
+    }
+}
+
+/// What the cluster is like, and which shell runs the commands.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The world's seed.
     pub seed: u64,
     /// How many nodes.
     pub nodes: u32,
+    /// Which shell.
+    pub shell: ShellKind,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, nodes: 3 }
+        Self { seed: 1, nodes: 3, shell: ShellKind::default() }
     }
+}
+
+/// A cluster that was booted hours ago.
+pub(crate) fn grown(options: &Options) -> Result<World, Box<dyn Error>> {
+    let mut world = World::new(&Blueprint { seed: options.seed, nodes: options.nodes, ..Blueprint::default() });
+    world.grow_old()?;
+    Ok(world)
+}
+
+/// What a command answered: what it printed, then `[exit N]` where N is not 0.
+pub(crate) fn answer(code: i32, printed: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(printed).trim_end().to_string();
+    if code != 0 {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("[exit {code}]"));
+    }
+    text
 }
 
 enum Event {
@@ -159,9 +201,7 @@ impl Player {
                 });
             }
         });
-        let mut world = World::new(&Blueprint { seed: options.seed, nodes: options.nodes, ..Blueprint::default() });
-        world.grow_old()?;
-        Ok(Self { world, directory, events, sender, clients: BTreeMap::new() })
+        Ok(Self { world: grown(options)?, directory, events, sender, clients: BTreeMap::new() })
     }
 
     /// Runs one command to its end; what it printed, with `[exit N]` where N is not 0.
@@ -181,14 +221,7 @@ impl Player {
                 break end;
             }
         };
-        let mut text = String::from_utf8_lossy(&printed).trim_end().to_string();
-        if code != 0 {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(&format!("[exit {code}]"));
-        }
-        Ok(text)
+        Ok(answer(code, &printed))
     }
 
     fn start_bash(&self, command: &str) -> io::Result<()> {
@@ -323,8 +356,9 @@ impl Player {
                 None
             }
             Some("timeout") => {
-                let time = args.iter().skip(1).find(|a| !a.starts_with('-')).and_then(|a| shell_duration(a));
-                Some(Client::Timer { remote, at: now + time.unwrap_or_default(), fired: false })
+                let time =
+                    args.iter().skip(1).find(|a| !a.starts_with('-')).and_then(|a| shell::tools::sleep::interval(a));
+                Some(Client::Timer { remote, at: now + time.unwrap_or_default().min(COMMAND_BOUND), fired: false })
             }
             _ => {
                 let process = Process {
@@ -345,22 +379,6 @@ impl Player {
             }
         }
     }
-}
-
-/// `5`, `0.5`, `2m` as `timeout` and `sleep` read them.
-fn shell_duration(text: &str) -> Option<Duration> {
-    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
-        Some(at) => text.split_at(at),
-        None => (text, "s"),
-    };
-    let unit = match unit {
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit).ok()
 }
 
 impl Drop for Player {

@@ -76,7 +76,6 @@ impl World {
         let programs = BTreeMap::from([
             ("kubectl", terminal::kubectl(kubectl::Config::admin(server))),
             ("cluster", programs::cluster(&machines)),
-            ("sleep", programs::sleep()),
         ]);
         let world = Self { sim, blueprint: blueprint.clone(), machines, observed, workstation, programs };
         world.start_etcd(&control);
@@ -266,8 +265,25 @@ impl World {
                 127
             })
         });
-        let program = self.programs.get(name.as_str()).unwrap_or(&missing);
-        Running::start(&self.sim, self.workstation, &name, program, process)
+        let tool = || shell::tools::find(&name, shell::Dialect::Bash);
+        let program = self.programs.get(name.as_str()).cloned().or_else(tool).unwrap_or(missing);
+        Running::start(&self.sim, self.workstation, &name, &program, process)
+    }
+
+    /// What a shell on the reader's machine finds by name.
+    pub fn tools(&self) -> Rc<dyn shell::Tools> {
+        Rc::new(programs::Found(self.programs.clone()))
+    }
+
+    /// Runs `text` as `bash -c` does, in the project's shell, with what [`programs::bash`] gave.
+    pub fn run_shell(&self, text: &str, mut process: Process) -> Running {
+        process.args.extend(["-c".to_string(), text.to_string()]);
+        let tools = self.tools();
+        let program: Program = Rc::new(move |ctx, process| {
+            let signals = shell::Signals::default();
+            Box::pin(shell::sh(ctx, process, tools.clone(), shell::Dialect::Bash, signals))
+        });
+        Running::start(&self.sim, self.workstation, "bash", &program, process)
     }
     /// How the recorded cluster's administrator is known.
     pub fn admin() -> Credential {

@@ -1,11 +1,52 @@
-//! What the reader's machine can run: kubectl, the fault command, sleep.
+//! What the reader's machine can run: a shell with its tools, kubectl, the fault command.
 
 use crate::faults;
 use crate::machine::Machines;
-use shell::process::{LocalFuture, Process, Program};
+use node::files::{Tree, View};
+use shell::process::{Bytes, Files, LocalFuture, Output, Process, Program};
+use shell::{Dialect, Tools};
 use sim::{Ctx, ProcessId, Sim};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Where the reader's files are.
+const HOME: &str = "/home/reader";
+
+/// What a shell on the reader's machine finds by name.
+pub(crate) struct Found(pub(crate) BTreeMap<&'static str, Program>);
+
+impl Tools for Found {
+    fn find(&self, name: &str) -> Option<Program> {
+        self.0.get(name).cloned().or_else(|| shell::tools::find(name, Dialect::Bash))
+    }
+    fn names(&self) -> Vec<String> {
+        let own = self.0.keys().copied();
+        let names: std::collections::BTreeSet<_> = own.chain(shell::tools::names()).collect();
+        names.into_iter().map(String::from).collect()
+    }
+}
+
+/// The reader's files: an empty home.
+pub fn home() -> Rc<dyn Files> {
+    let files = Tree::new();
+    let _ = files.make_dirs(HOME, 0o755);
+    let _ = files.make_dirs("/tmp", 0o777);
+    Rc::new(View::new(files, false, Vec::new()))
+}
+
+/// What the reader's shell is started with: nothing to read, and the home that `home` gave.
+pub fn bash(files: &Rc<dyn Files>, stdout: Rc<dyn Output>, stderr: Rc<dyn Output>) -> Process {
+    Process {
+        args: vec!["bash".into()],
+        env: BTreeMap::from([("HOME".to_string(), HOME.to_string())]),
+        cwd: HOME.into(),
+        files: files.clone(),
+        stdin: Rc::new(Bytes::default()),
+        stdout,
+        stderr,
+    }
+}
 
 /// A program that runs.
 pub struct Running {
@@ -57,30 +98,6 @@ pub fn cluster(machines: &Rc<Machines>) -> Program {
                     1
                 }
             }
-        })
-    })
-}
-
-/// `sleep N...`
-pub fn sleep() -> Program {
-    Rc::new(|ctx: Ctx, process: Process| -> LocalFuture<'static, i32> {
-        Box::pin(async move {
-            let mut total = sim::Duration::ZERO;
-            for word in process.args.iter().skip(1) {
-                let time = faults::duration(word).or_else(|| faults::duration(&format!("{word}s")));
-                let Some(time) = time else {
-                    let text = format!("sleep: invalid time interval '{word}'\n");
-                    let _ = process.stderr.write(text.as_bytes()).await;
-                    return 1;
-                };
-                total += time;
-            }
-            if process.args.len() < 2 {
-                let _ = process.stderr.write(b"sleep: missing operand\n").await;
-                return 1;
-            }
-            ctx.sleep(total).named(process.args.join(" ")).await;
-            0
         })
     })
 }

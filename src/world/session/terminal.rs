@@ -3,38 +3,19 @@
 pub mod complete;
 
 use crate::cluster::World;
-use api::SortSmall;
+use crate::programs;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use node::files::{Tree, View};
-use shell::process::{BrokenPipe, Bytes, Input, LocalFuture, Output, Process, Program};
-use shell::{Dialect, Io, Shell, Signals, Tools};
+use shell::process::{BrokenPipe, Input, LocalFuture, Output};
+use shell::{Dialect, Io, Shell, Signals};
 use sim::sync::{Notify, mpsc};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use view::{Stream, ToPage};
 
 /// Bytes of output that wait for the page at most; more is dropped with a note.
 const MAX_WAITING: usize = 1 << 20;
-
-/// What the programs find by name.
-struct Found {
-    programs: BTreeMap<&'static str, Program>,
-}
-
-impl Tools for Found {
-    fn find(&self, name: &str) -> Option<Program> {
-        self.programs.get(name).cloned().or_else(|| shell::tools::find(name, Dialect::Bash))
-    }
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.programs.keys().map(ToString::to_string).collect();
-        names.extend(Tools::names(&shell::tools::Standard(Dialect::Bash)));
-        names.sort_small();
-        names.dedup();
-        names
-    }
-}
 
 #[derive(Default)]
 struct Screen {
@@ -113,20 +94,13 @@ impl Terminal {
     pub fn new(world: &World) -> Terminal {
         let (commands, mut wanted) = mpsc::unbounded::<(u32, String)>();
         let (screen, keys, stop) = (Rc::new(Screen::default()), Rc::new(Keys::default()), Notify::new());
-        let tools: Rc<dyn Tools> = Rc::new(Found { programs: world.programs().clone() });
+        let tools = world.tools();
         let (shown, typed, stopped) = (screen.clone(), keys.clone(), stop.clone());
-        let files = Tree::new();
-        let _ = files.make_dirs("/home/reader", 0o755);
-        let _ = files.make_dirs("/tmp", 0o777);
-        let process = Process {
-            args: vec!["bash".into()],
-            env: BTreeMap::from([("HOME".to_string(), "/home/reader".to_string())]),
-            cwd: "/home/reader".into(),
-            files: Rc::new(View::new(files, false, Vec::new())),
-            stdin: Rc::new(Bytes::new(Vec::new())),
-            stdout: Rc::new(Writer(screen.clone(), Stream::Out)),
-            stderr: Rc::new(Writer(screen.clone(), Stream::Err)),
-        };
+        let process = programs::bash(
+            &programs::home(),
+            Rc::new(Writer(screen.clone(), Stream::Out)),
+            Rc::new(Writer(screen.clone(), Stream::Err)),
+        );
         world.sim().start(world.workstation(), "terminal", move |ctx| async move {
             let mut shell = Shell::new(&ctx, tools, Dialect::Bash, &process, Signals::default());
             while let Some((id, text)) = wanted.next().await {
