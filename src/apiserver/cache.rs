@@ -2,7 +2,7 @@
 //! Lists and watches are served from here (apiserver's storage/cacher).
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use api::{AnyRev, Object, Str};
@@ -100,6 +100,8 @@ impl Watcher {
 #[derive(Default)]
 pub struct ResourceCache {
     objects: RefCell<BTreeMap<Rc<str>, AnyRev>>,
+    /// The keys of pods by their node, which the Node authorizer asks for at every request of a kubelet.
+    by_node: RefCell<BTreeMap<Str, BTreeSet<Rc<str>>>>,
     ring: RefCell<VecDeque<Rc<Event>>>,
     /// The newest revision that the ring does not reach back to.
     forgotten: Cell<u64>,
@@ -153,6 +155,32 @@ impl ResourceCache {
             (std::ops::Bound::Included(prefix.as_str()), std::ops::Bound::Unbounded);
         for (_, object) in objects.range::<str, _>(from).take_while(|(key, _)| key.starts_with(&prefix)) {
             f(object);
+        }
+    }
+
+    /// Calls `f` with each pod of a node in key order.
+    pub fn each_on_node(&self, node: &str, mut f: impl FnMut(&AnyRev)) {
+        let (objects, by_node) = (self.objects.borrow(), self.by_node.borrow());
+        by_node.get(node).into_iter().flatten().filter_map(|key| objects.get(key)).for_each(&mut f);
+    }
+
+    /// Keeps the index by node: an object of that key was `before` and is `now`.
+    fn moved(&self, key: &Rc<str>, before: Option<&dyn Object>, now: Option<&dyn Object>) {
+        let (before, now) = (before.and_then(node_of), now.and_then(node_of));
+        if before == now {
+            return;
+        }
+        let mut by_node = self.by_node.borrow_mut();
+        if let Some(before) = before
+            && let Some(keys) = by_node.get_mut(&before)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                by_node.remove(&before);
+            }
+        }
+        if let Some(now) = now {
+            by_node.entry(now).or_default().insert(key.clone());
         }
     }
 
@@ -230,6 +258,7 @@ impl ResourceCache {
             }
             None => self.objects.borrow_mut().remove(&key),
         };
+        self.moved(&key, previous.as_ref().map(|p| &*p.body), change.body.as_deref());
         let (kind, body) = match (&change.body, &previous) {
             (Some(body), None) => (ChangeKind::Added, body.clone()),
             (Some(body), Some(_)) => (ChangeKind::Modified, body.clone()),
@@ -279,6 +308,10 @@ impl ResourceCache {
     }
 
     fn reset(&self, objects: BTreeMap<Rc<str>, AnyRev>, revision: u64) {
+        self.by_node.borrow_mut().clear();
+        for (key, object) in &objects {
+            self.moved(key, None, Some(&*object.body));
+        }
         *self.objects.borrow_mut() = objects;
         self.ring.borrow_mut().clear();
         self.forgotten.set(revision);
@@ -290,6 +323,12 @@ impl ResourceCache {
     }
 }
 
+/// The node that a pod is on.
+fn node_of(object: &dyn Object) -> Option<Str> {
+    let pod = object.downcast_ref::<api::core_v1::Pod>()?;
+    (!pod.spec.node_name.is_empty()).then(|| pod.spec.node_name.clone())
+}
+
 impl Event {
     fn namespace(&self) -> Option<Str> {
         let metadata = self.object.body.metadata()?;
@@ -298,12 +337,8 @@ impl Event {
 
     /// The node of a pod: the one it is on, and the one it was on, where that is another.
     fn nodes(&self) -> [Option<Str>; 2] {
-        let node = |object: &dyn Object| {
-            let pod = object.downcast_ref::<api::core_v1::Pod>()?;
-            (!pod.spec.node_name.is_empty()).then(|| pod.spec.node_name.clone())
-        };
-        let now = node(&*self.object.body);
-        let before = self.previous.as_deref().and_then(node).filter(|before| Some(before) != now.as_ref());
+        let now = node_of(&*self.object.body);
+        let before = self.previous.as_deref().and_then(node_of).filter(|before| Some(before) != now.as_ref());
         [before, now]
     }
 }

@@ -130,12 +130,8 @@ pub fn authorize(server: &Inner, user: &User, attributes: &Attributes) -> Decisi
 
 fn any_pod(server: &Inner, node: &str, mut holds: impl FnMut(&Pod) -> bool) -> bool {
     let mut found = false;
-    server.cache.resource(server.pods).each("", |object| {
-        if let Some(pod) = object.body.downcast_ref::<Pod>()
-            && &*pod.spec.node_name == node
-        {
-            found = found || holds(pod);
-        }
+    server.cache.resource(server.pods).each_on_node(node, |object| {
+        found = found || object.body.downcast_ref::<Pod>().is_some_and(&mut holds);
     });
     found
 }
