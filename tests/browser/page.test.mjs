@@ -59,6 +59,71 @@ test("Apply by keyboard alone, then kubectl in the terminal", () =>
     await page.locator(".term .ln.o", { hasText: /^3$/ }).waitFor();
   }));
 
+test("Tab leads through the page in the order in which it is read, and Apply is pressed by Enter", () =>
+  visit("?lang=en", {}, async (page) => {
+    await story(page, false);
+    await page.locator(".cm-content").waitFor();
+    // Tab goes on from where the reader clicked last: from the beginning.
+    await page.locator(".brand").click();
+    const seen = [];
+    for (let presses = 0; presses < 40; presses++) {
+      // Esc lets Tab leave the editor.
+      if (await page.evaluate(() => document.activeElement?.closest(".cm-editor") !== null)) await page.keyboard.press("Escape");
+      await page.keyboard.press("Tab");
+      const here = await page.evaluate(() => {
+        const e = document.activeElement;
+        const style = getComputedStyle(e);
+        const shown = style.outlineStyle !== "none" || style.boxShadow !== "none" || e.closest(".cm-editor, input, .field, select") !== null;
+        return { name: e.getAttribute("aria-label") ?? e.innerText?.split("\n")[0] ?? e.tagName, shown, where: e.closest("header, .side, #cluster, .dock, .timebar")?.className ?? "" };
+      });
+      seen.push(here);
+      if (here.name === "Apply") break;
+    }
+    const names = seen.map((s) => s.name);
+    assert.equal(names.at(-1), "Apply", names.join(" > "));
+    assert.deepEqual(seen.filter((s) => !s.shown).map((s) => s.name), [], "focus is not seen");
+    // The header comes before the side panel.
+    const places = seen.map((s) => s.where.split(" ")[0]);
+    assert.ok(places.lastIndexOf("head") < places.indexOf("side"), places.join(" "));
+    await page.keyboard.press("Enter");
+    await untilReady(page, "web", 3);
+    // A screen reader hears it.
+    await page.waitForFunction(() => /^web: 3 of 3 ready/.test(document.querySelector(".sr[role=status]")?.textContent ?? ""), null, { timeout: 10_000 });
+  }));
+
+test("with reduced motion no light travels: lines count", () =>
+  visit("?lang=en", { reducedMotion: "reduce" }, async (page) => {
+    await story(page, false);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.locator(".tally").first().waitFor({ timeout: 15_000 });
+    await untilReady(page, "web", 3);
+    assert.equal(await page.locator(".light").evaluateAll((lights) => lights.filter((l) => getComputedStyle(l).display !== "none").length), 0);
+  }));
+
+test("a command typed while the clock stands says what it waits for", () =>
+  visit("?lang=en", {}, async (page) => {
+    await page.getByRole("tab", { name: "Terminal" }).click();
+    await page.locator("#play").click();
+    await page.waitForTimeout(300);
+    const field = page.getByRole("combobox", { name: "Command" });
+    await field.fill("kubectl get nodes");
+    await field.press("Escape");
+    await field.press("Enter");
+    const note = page.getByText("The clock stands: the command goes on when it runs.");
+    await note.waitFor();
+    await page.locator(".standing").getByRole("button").click();
+    await page.locator(".term .ln.o", { hasText: /^node-3/ }).waitFor();
+    assert.equal(await note.count(), 0);
+  }));
+
+test("an unknown field is corrected by a click", () =>
+  visit("?lang=en", {}, async (page) => {
+    await edit(page, "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replica: 3\n");
+    await page.getByText("Did you mean").first().waitFor();
+    await page.getByRole("button", { name: "Fix" }).first().click();
+    await page.waitForFunction(() => /replicas: 3/.test(document.querySelector(".cm-content")?.innerText ?? ""));
+  }));
+
 test("story mode holds at each step and ends with ready pods", () =>
   visit("?lang=en", {}, async (page) => {
     await story(page, true);

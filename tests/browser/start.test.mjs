@@ -33,3 +33,25 @@ test("a page whose program does not load says so", async () => {
   await page.getByText("The page could not start").waitFor();
   await close();
 });
+
+test("the outline is painted before any of the program is there", async () => {
+  const { page, close } = await chromium.open("robots.txt");
+  let release;
+  const held = new Promise((resolve) => { release = resolve; });
+  await page.route(/\.wasm$/, async (route) => { await held; await route.continue(); });
+  await page.goto(chromium.address + "?lang=en", { waitUntil: "domcontentloaded" });
+  await page.getByText("Starting the cluster").waitFor();
+  assert.equal(await page.locator(".outline").count(), 1);
+  const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint").length);
+  assert.equal(painted, 1);
+  release();
+  await page.waitForFunction(() => !document.querySelector(".outline"), null, { timeout: 30_000 });
+  await close();
+});
+
+test("without JavaScript a sentence says so", async () => {
+  const { page, close } = await chromium.open("", { javaScriptEnabled: false });
+  // (Text is not looked for inside of noscript.)
+  await page.locator("noscript .outline-note").waitFor();
+  await close();
+});
