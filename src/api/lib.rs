@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod certificate_request;
+pub mod cron;
 pub mod defaults;
 pub mod duration;
 pub mod dynamic;
@@ -26,6 +27,7 @@ pub mod sha256;
 mod sort;
 pub mod status;
 pub mod table;
+pub mod timezone;
 #[rustfmt::skip]
 pub mod types;
 pub mod validation;

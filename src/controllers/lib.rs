@@ -3,8 +3,10 @@
 
 pub mod context;
 pub mod controller_utils;
+pub mod cronjob;
 pub mod daemonset;
 pub mod deployment;
+pub mod disruption;
 pub mod endpoint;
 pub mod endpointslice;
 pub mod garbagecollector;
@@ -23,6 +25,7 @@ pub mod statefulset;
 pub mod table;
 pub mod tainteviction;
 pub mod ttl;
+pub mod ttlafterfinished;
 pub mod worker;
 
 #[cfg(test)]

@@ -34,10 +34,13 @@ controllers! {
     "job-controller" => crate::job::start,
     "deployment-controller" => crate::deployment::start,
     "replicaset-controller" => crate::replicaset::start,
+    "disruption-controller" => crate::disruption::start,
     "statefulset-controller" => crate::statefulset::start,
+    "cronjob-controller" => crate::cronjob::start,
     "ttl-controller" => crate::ttl::start,
     "node-ipam-controller" => crate::nodeipam::start,
     "node-lifecycle-controller" => crate::nodelifecycle::start,
     "taint-eviction-controller" => crate::tainteviction::start,
+    "ttl-after-finished-controller" => crate::ttlafterfinished::start,
     "root-ca-certificate-publisher-controller" => crate::rootca::start,
 }

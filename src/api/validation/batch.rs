@@ -2,11 +2,13 @@
 
 use super::at::{At, Errors, IMMUTABLE};
 use super::internal::Internal;
-use super::{cron, labels, metadata, pod};
+use super::{labels, metadata, pod};
 use crate::batch_v1::{CronJob, CronJobSpec, Job, JobSpec, PodFailurePolicyRule, SuccessPolicyRule};
 use crate::core_v1::PodTemplateSpec;
 use crate::object::Object;
 use crate::selector::LabelSelector as Selector;
+use crate::cron::Schedule;
+use crate::timezone::TimeZone;
 use crate::{OStr, Ptr, field, go, names};
 
 const CRON_NAME_MAX: usize = 52;
@@ -459,7 +461,7 @@ fn cron_spec(spec: &CronJobSpec, old: Option<&CronJobSpec>, errors: &mut Errors)
         errors.declared_required(schedule);
     } else {
         let zone_allowed = old.is_some_and(|old| old.schedule.contains("TZ"));
-        if let Err(why) = cron::check(&spec.schedule) {
+        if let Err(why) = Schedule::parse(&spec.schedule) {
             errors.invalid(schedule, &spec.schedule, why);
         }
         if spec.schedule.contains("TZ") {
@@ -517,7 +519,7 @@ fn time_zone(zone: &OStr, at: &At, errors: &mut Errors) {
         let why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         errors.invalid(at, name, why);
     }
-    if !cron::known_time_zone(name) {
+    if TimeZone::named(name).is_none() {
         errors.invalid(at, name, unknown());
     }
 }

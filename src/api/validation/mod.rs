@@ -12,7 +12,6 @@ mod certificates;
 mod claims;
 mod coordination;
 mod core;
-mod cron;
 mod discovery;
 mod ingress;
 mod internal;

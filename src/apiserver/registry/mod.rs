@@ -2,6 +2,7 @@
 //! (apiserver's registry/generic and endpoints/handlers); `strategy` says what differs.
 
 pub mod body;
+mod budget;
 pub mod convert;
 mod create;
 mod delete;

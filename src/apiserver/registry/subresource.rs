@@ -149,32 +149,25 @@ impl Call {
             if found.is_empty() {
                 return Ok(());
             }
-            return Err(Status::internal(
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-            ));
+            let text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            return Err(Status::from_object(api::meta_v1::Status {
+                status: "Failure".into(),
+                message: text.into(),
+                code: 500,
+                ..Default::default()
+            }));
         };
+        if super::budget::spares(pod, budget) {
+            return Ok(());
+        }
         let name = budget.metadata.name.clone();
         let key = budgets.key(&self.namespace, &name);
         loop {
             let Some(now) = read(&self.server, &key).await? else { return Ok(()) };
             let mut new = now.body.boxed();
             let Some(budget) = new.downcast_mut::<PodDisruptionBudget>() else { return Ok(()) };
-            let refused = "Cannot evict pod as it would violate the pod's disruption budget.";
-            if budget.status.observed_generation < budget.metadata.generation {
-                let text = format!("The disruption budget {name} is still being processed by the server.");
-                return Err(Status::too_many_requests(refused, 10).with_cause("DisruptionBudget", &text, ""));
-            }
-            if budget.status.disruptions_allowed <= 0 {
-                let text = format!(
-                    "The disruption budget {name} needs {} healthy pods and has {} currently",
-                    budget.status.desired_healthy, budget.status.current_healthy
-                );
-                return Err(Status::too_many_requests(refused, 0).with_cause("DisruptionBudget", &text, ""));
-            }
-            let at = self.now();
-            let status = budget.status.make();
-            status.disruptions_allowed -= 1;
-            status.disrupted_pods.insert(self.name.clone(), at);
+            super::budget::check(budget)?;
+            super::budget::spend(budget, &self.name, self.now());
             if self.write.dry_run {
                 return Ok(());
             }

@@ -9,6 +9,7 @@ mod hash;
 mod node_affinity;
 mod pod_control;
 mod pod_status;
+mod status_condition;
 mod taints;
 
 pub use active_pods::pods_to_delete;
@@ -19,6 +20,7 @@ pub use hash::compute_hash;
 pub use node_affinity::matches_node;
 pub use pod_control::{PodControl, pod_from_template};
 pub use pod_status::{patch_pod_status, update_pod_condition};
+pub use status_condition::set_status_condition;
 pub use taints::{add_or_update_labels, remove_taints, swap_taints, taint_exists};
 
 use std::fmt;
@@ -45,6 +47,11 @@ impl SyncError {
     /// Whether it failed because the namespace is being deleted, where trying again is no use.
     pub fn namespace_terminating(&self) -> bool {
         matches!(self, SyncError::Api(status) if status.has_cause("NamespaceTerminating"))
+    }
+
+    /// Whether somebody else wrote the object in between.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, SyncError::Api(status) if status.is_conflict())
     }
 
     /// Whether the object was not there.

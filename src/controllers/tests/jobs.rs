@@ -7,7 +7,7 @@ use api::{List, OStr};
 
 use super::{World, with_world};
 
-fn job(name: &str, image: &str) -> Job {
+pub fn job(name: &str, image: &str) -> Job {
     let mut job = Job::default();
     job.metadata.name = name.into();
     job.metadata.namespace = "default".into();

@@ -1,6 +1,8 @@
 //! The controllers in a small world: etcd, an API server, a controller manager, and stand-ins for scheduler and kubelets
 //! that bind pods and report them running.
 
+mod budgets;
+mod cron;
 mod daemons;
 mod deletion;
 mod jobs;
