@@ -32,6 +32,7 @@ pub mod timezone;
 pub mod types;
 pub mod validation;
 pub mod value;
+pub mod volume;
 pub mod yaml;
 
 pub use object::{Object, Resource};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use api::core_v1::{Pod, ServiceAccount};
+use api::core_v1::{Pod, Secret, ServiceAccount};
 use api::rest::{Credential, Impersonation};
 use api::{Status, Str};
 
@@ -79,7 +79,22 @@ pub fn of_token(server: &Inner, text: &str, audiences: &[Str]) -> Option<(User, 
     if account.metadata.uid != claims.uid {
         return None;
     }
-    let mut extra = vec![(Str::from(CREDENTIAL_ID), vec![Str::from(format!("JTI={}", claims.id))])];
+    let mut extra = Vec::new();
+    if !claims.id.is_empty() {
+        extra.push((Str::from(CREDENTIAL_ID), vec![Str::from(format!("JTI={}", claims.id))]));
+    }
+    if &*claims.bound.kind == "Secret" {
+        // Such a token is good only while its Secret holds it.
+        let secrets = server.resource_named("", "secrets")?;
+        let key = format!("{}/{}", claims.namespace, claims.bound.name);
+        let secret = server.cache.resource(secrets.index).get(&key)?;
+        let secret = secret.body.downcast_ref::<Secret>()?;
+        if secret.metadata.deletion_timestamp.unix().is_some()
+            || secret.data.get("token").is_none_or(|held| **held != *text.as_bytes())
+        {
+            return None;
+        }
+    }
     if &*claims.bound.kind == "Pod" {
         let pod = server.cache.resource(server.pods).get(&format!("{}/{}", claims.namespace, claims.bound.name))?;
         let pod = pod.body.downcast_ref::<Pod>()?;

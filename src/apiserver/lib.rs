@@ -26,7 +26,7 @@ pub(crate) use api::sha256;
 pub mod storage;
 pub mod strategy;
 pub mod table;
-mod token;
+pub mod token;
 pub mod user;
 
 #[cfg(test)]

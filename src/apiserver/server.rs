@@ -36,7 +36,7 @@ impl Config {
             advertise,
             etcd,
             service_cidr: (Ip::new(10, 96, 0, 0), 12),
-            token_key: b"the cluster's service account key".to_vec(),
+            token_key: crate::token::KEY.to_vec(),
         }
     }
 

@@ -9,6 +9,10 @@ use crate::sha256::hmac;
 
 /// `--service-account-issuer`, which is also the default audience.
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+/// Who issues the tokens that lie in Secrets (`LegacyIssuer`).
+const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
+/// The key that a cluster has unless it is given another.
+pub const KEY: &[u8] = b"the cluster's service account key";
 
 /// The object a token lives and dies with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +79,23 @@ pub fn sign(claims: &Claims, key: &[u8]) -> String {
     payload.set("kubernetes.io", kubernetes);
     payload.set("nbf", Value::Int(claims.issued));
     payload.set("sub", text(&format!("system:serviceaccount:{}:{}", claims.namespace, claims.account)));
+    signed(&payload, key)
+}
+
+/// The token that lies in a Secret of the type `kubernetes.io/service-account-token`: it is good as long as the Secret is
+/// there (`LegacyClaims`).
+pub fn sign_legacy(namespace: &str, secret: &str, account: &str, uid: &str, key: &[u8]) -> String {
+    let mut payload = Value::object();
+    payload.set("iss", text(LEGACY_ISSUER));
+    payload.set("kubernetes.io/serviceaccount/namespace", text(namespace));
+    payload.set("kubernetes.io/serviceaccount/secret.name", text(secret));
+    payload.set("kubernetes.io/serviceaccount/service-account.name", text(account));
+    payload.set("kubernetes.io/serviceaccount/service-account.uid", text(uid));
+    payload.set("sub", text(&format!("system:serviceaccount:{namespace}:{account}")));
+    signed(&payload, key)
+}
+
+fn signed(payload: &Value, key: &[u8]) -> String {
     let header = encode_url(br#"{"alg":"HS256","kid":"cluster"}"#);
     let signed = format!("{header}.{}", encode_url(payload.to_json().as_bytes()));
     let signature = encode_url(&hmac(key, signed.as_bytes()));
@@ -90,6 +111,9 @@ pub fn verify(token: &str, key: &[u8]) -> Option<Claims> {
     let (_, payload) = signed.split_once('.')?;
     let payload = String::from_utf8(decode_url(payload)?).ok()?;
     let payload = Value::parse(&payload).ok()?;
+    if payload.get("iss").and_then(Value::as_str) == Some(LEGACY_ISSUER) {
+        return legacy(&payload);
+    }
     let kubernetes = payload.get("kubernetes.io")?;
     let at = |path: &[&str]| Str::from(kubernetes.str_at(path));
     let bound = ["pod", "secret", "node"].into_iter().find(|kind| kubernetes.get(kind).is_some());
@@ -121,9 +145,34 @@ pub fn verify(token: &str, key: &[u8]) -> Option<Claims> {
     })
 }
 
+fn legacy(payload: &Value) -> Option<Claims> {
+    let at = |name: &str| {
+        let value = payload.get(&format!("kubernetes.io/serviceaccount/{name}"))?.as_str()?;
+        (!value.is_empty()).then(|| Str::from(value))
+    };
+    Some(Claims {
+        namespace: at("namespace")?,
+        account: at("service-account.name")?,
+        uid: at("service-account.uid")?,
+        bound: Bound { kind: "Secret".into(), name: at("secret.name")?, uid: Str::default() },
+        audiences: vec![ISSUER.into()],
+        expires: i64::MAX,
+        ..Claims::default()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_token_of_a_secret_names_it() {
+        let token = sign_legacy("default", "robot-token", "robot", "u1", b"key");
+        assert_eq!(token.split('.').count(), 3);
+        let claims = verify(&token, b"key").unwrap();
+        assert_eq!((&*claims.account, &*claims.uid, claims.expires), ("robot", "u1", i64::MAX));
+        assert_eq!((&*claims.bound.kind, &*claims.bound.name), ("Secret", "robot-token"));
+    }
 
     #[test]
     fn a_token_is_read_back_unless_touched() {

@@ -187,6 +187,11 @@ impl DynInformer {
         self.shared.store.borrow().iter().cloned().collect()
     }
 
+    /// The objects of a namespace, by name.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<AnyRev> {
+        self.shared.store.borrow().in_namespace(namespace).cloned().collect()
+    }
+
     /// The object of a key.
     pub fn get(&self, key: &Key) -> Option<AnyRev> {
         self.shared.store.borrow().get(key).cloned()

@@ -74,6 +74,11 @@ impl ControllerContext {
         Client::new(&self.ctx, self.config.client_as(service_account))
     }
 
+    /// A client with the manager's own rights, for what controllers' ServiceAccounts hang on.
+    pub fn own_client(&self, purpose: &str) -> Client {
+        Client::new(&self.ctx, self.config.client(purpose))
+    }
+
     /// The shared informer of a type.
     pub fn informer<T: Resource>(&self) -> Informer<T> {
         self.informers.of_kind(T::KIND).typed()

@@ -36,6 +36,8 @@ pub struct ManagerConfig {
     pub node_cidr_mask: u32,
     /// What `kube-root-ca.crt` holds, in PEM.
     pub root_ca: Str,
+    /// What tokens of service accounts are signed with (`--service-account-private-key-file`).
+    pub token_key: Vec<u8>,
     /// Whether replicas elect a leader (`--leader-elect`).
     pub leader_elect: bool,
     /// Controllers left out, by name (`--controllers=*,-name`).
@@ -56,6 +58,7 @@ impl ManagerConfig {
             cluster_cidr: Some("10.244.0.0/16".into()),
             node_cidr_mask: 24,
             root_ca: Str::default(),
+            token_key: apiserver::token::KEY.to_vec(),
             leader_elect: true,
             disabled: Vec::new(),
             skips: Skips::default(),
@@ -87,7 +90,7 @@ impl ManagerConfig {
     }
 
     /// The manager's own client.
-    fn client(&self, purpose: &str) -> ClientConfig {
+    pub(crate) fn client(&self, purpose: &str) -> ClientConfig {
         self.client_config("system:kube-controller-manager", &["system:authenticated"], purpose)
     }
 }

@@ -24,9 +24,13 @@ macro_rules! controllers {
 }
 
 controllers! {
+    "serviceaccount-token-controller" => crate::tokens::start,
     "endpoints-controller" => crate::endpoint::start,
     "endpointslice-controller" => crate::endpointslice::start,
+    "endpointslice-mirroring-controller" => crate::endpointslicemirroring::start,
+    "replicationcontroller-controller" => crate::replicaset::start_replication,
     "pod-garbage-collector-controller" => crate::podgc::start,
+    "resourcequota-controller" => crate::resourcequota::start,
     "namespace-controller" => crate::namespace::start,
     "serviceaccount-controller" => crate::serviceaccounts::start,
     "garbage-collector-controller" => crate::garbagecollector::start,
@@ -34,6 +38,7 @@ controllers! {
     "job-controller" => crate::job::start,
     "deployment-controller" => crate::deployment::start,
     "replicaset-controller" => crate::replicaset::start,
+    "horizontal-pod-autoscaler-controller" => crate::podautoscaler::start,
     "disruption-controller" => crate::disruption::start,
     "statefulset-controller" => crate::statefulset::start,
     "cronjob-controller" => crate::cronjob::start,
@@ -41,6 +46,11 @@ controllers! {
     "node-ipam-controller" => crate::nodeipam::start,
     "node-lifecycle-controller" => crate::nodelifecycle::start,
     "taint-eviction-controller" => crate::tainteviction::start,
+    "persistentvolume-binder-controller" => crate::volume::binder::start,
+    "persistentvolumeclaim-protection-controller" => crate::volume::claim_protection::start,
+    "persistentvolume-protection-controller" => crate::volume::volume_protection::start,
+    "clusterrole-aggregation-controller" => crate::clusterroleaggregation::start,
+    "ephemeral-volume-controller" => crate::volume::ephemeral::start,
     "ttl-after-finished-controller" => crate::ttlafterfinished::start,
     "root-ca-certificate-publisher-controller" => crate::rootca::start,
 }

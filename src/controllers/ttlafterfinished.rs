@@ -110,8 +110,7 @@ impl Reconcile<Key> for TtlAfterFinished {
         if !self.is_expired(key, &fresh)? {
             return Ok(());
         }
-        let mut options =
-            DeleteOptions { propagation_policy: OStr::some("Foreground"), ..Default::default() };
+        let mut options = DeleteOptions { propagation_policy: OStr::some("Foreground"), ..Default::default() };
         options.preconditions.make().uid = OStr::some(fresh.metadata.uid.clone());
         self.line("Cleaning up Job", key, "ttlafterfinished_controller.go:255");
         self.observed.action(key, "delete the job".to_string());

@@ -2,6 +2,7 @@
 //! (`pkg/scheduler/backend/cache`).
 
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
+use crate::storage::Storage;
 use api::core_v1::{Node, Pod};
 use api::{Map, Rev, Str};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub struct Snapshot {
     pub nodes: Vec<Rc<NodeInfo>>,
     /// The labels of namespaces, for namespace selectors.
     pub namespaces: Rc<BTreeMap<Str, Map<Str>>>,
+    /// Claims and volumes.
+    pub storage: Storage,
 }
 
 impl Snapshot {
@@ -137,13 +140,13 @@ impl Cache {
         self.nodes.is_empty()
     }
     /// The nodes as they are now; shares what does not change.
-    pub fn snapshot(&mut self) -> Snapshot {
+    pub fn snapshot(&mut self, storage: Storage) -> Snapshot {
         if self.stale {
             self.order = interleave_zones(self.nodes.values());
             self.stale = false;
         }
         let nodes = self.order.iter().filter_map(|name| self.nodes.get(name)).cloned().collect();
-        Snapshot { nodes, namespaces: self.namespaces.clone() }
+        Snapshot { nodes, namespaces: self.namespaces.clone(), storage }
     }
 }
 

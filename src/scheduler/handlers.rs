@@ -4,13 +4,17 @@ use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::queue::{Change, Moved};
 use crate::resources::Resources;
 use crate::server::{Inner, NAME};
-use api::Rev;
+use crate::storage::{Storage, uses_claim};
 use api::apps_v1::{ReplicaSet, StatefulSet};
-use api::core_v1::{Namespace, Node, Pod, ReplicationController, Service};
+use api::core_v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service};
 use api::policy_v1::PodDisruptionBudget;
 use api::selector::{LabelSelector, Requirement};
+use api::storage_v1::StorageClass;
+use api::{Rev, Str};
 use client::{Client, Delta, Informer, InformerOptions, klog};
 use sim::Ctx;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What is watched.
@@ -23,6 +27,9 @@ pub(crate) struct Informers {
     stateful_sets: Informer<StatefulSet>,
     controllers: Informer<ReplicationController>,
     budgets: Informer<PodDisruptionBudget>,
+    claims: Informer<PersistentVolumeClaim>,
+    volumes: Informer<PersistentVolume>,
+    classes: Informer<StorageClass>,
 }
 
 impl Informers {
@@ -42,6 +49,9 @@ impl Informers {
             stateful_sets: Informer::new(client.clone(), all()),
             controllers: Informer::new(client.clone(), all()),
             budgets: Informer::new(client.clone(), all()),
+            claims: Informer::new(client.clone(), all()),
+            volumes: Informer::new(client.clone(), all()),
+            classes: Informer::new(client.clone(), all()),
         }
     }
     pub fn run(&self) {
@@ -53,6 +63,9 @@ impl Informers {
         self.stateful_sets.run();
         self.controllers.run();
         self.budgets.run();
+        self.claims.run();
+        self.volumes.run();
+        self.classes.run();
     }
     pub async fn synced(&self) {
         self.nodes.synced().await;
@@ -63,10 +76,21 @@ impl Informers {
         self.stateful_sets.synced().await;
         self.controllers.synced().await;
         self.budgets.synced().await;
+        self.claims.synced().await;
+        self.volumes.synced().await;
+        self.classes.synced().await;
     }
     /// The pod as the informer knows it.
     pub fn pod(&self, key: &PodKey) -> Option<Rev<Pod>> {
         self.pods.lister().get(&key.0, &key.1)
+    }
+    pub fn storage(&self, assumed: &Rc<RefCell<BTreeMap<Str, Rev<PersistentVolume>>>>) -> Storage {
+        Storage {
+            claims: self.claims.lister(),
+            volumes: self.volumes.lister(),
+            classes: self.classes.lister(),
+            assumed: assumed.clone(),
+        }
     }
     pub fn budgets(&self) -> Vec<Rev<PodDisruptionBudget>> {
         self.budgets.lister().list()
@@ -124,6 +148,13 @@ impl Inner {
             self.wake.notify();
         }
     }
+    fn storage_changed(&self, change: Change, revision: u64, concerns: &dyn Fn(&PodInfo) -> bool) {
+        let moved = self.queue.borrow_mut().changed_for(change, None, revision, self.ctx.now(), concerns);
+        log_moved(&self.ctx, &moved, change);
+        if !moved.is_empty() {
+            self.wake.notify();
+        }
+    }
     fn node_info(&self, node: &Rev<Node>) -> Rc<NodeInfo> {
         let known = self.cache.borrow().node(&node.metadata.name).cloned();
         known.unwrap_or_else(|| Rc::new(NodeInfo::new(node.clone())))
@@ -141,6 +172,39 @@ pub(crate) fn register(inner: &Rc<Inner>) {
         let object = delta.object();
         let labels = (!matches!(delta, Delta::Deleted(_))).then(|| object.metadata.labels.clone());
         own.cache.borrow_mut().set_namespace(object.metadata.name.clone(), labels);
+    });
+    register_storage(inner);
+}
+
+/// Claims, volumes and classes, for pods that wait for them.
+fn register_storage(inner: &Rc<Inner>) {
+    let own = inner.clone();
+    inner.informers.claims.on(move |delta| {
+        if matches!(delta, Delta::Deleted(_)) {
+            return;
+        }
+        let meta = &delta.object().metadata;
+        let concerns = |info: &PodInfo| uses_claim(&info.pod, &meta.namespace, &meta.name);
+        own.storage_changed(Change::ClaimAddedOrUpdated, delta.revision(), &concerns);
+    });
+    let own = inner.clone();
+    inner.informers.volumes.on(move |delta| {
+        let name = &delta.object().metadata.name;
+        let is_seen = |assumed: &mut Rev<PersistentVolume>| assumed.revision <= delta.revision();
+        let mut assumed = own.assumed.borrow_mut();
+        if assumed.get_mut(name).is_some_and(is_seen) {
+            assumed.remove(name);
+        }
+        drop(assumed);
+        if !matches!(delta, Delta::Deleted(_)) {
+            own.storage_changed(Change::VolumeAddedOrUpdated, delta.revision(), &|_| true);
+        }
+    });
+    let own = inner.clone();
+    inner.informers.classes.on(move |delta| {
+        if matches!(delta, Delta::Added(_)) {
+            own.storage_changed(Change::StorageClassAdded, delta.revision(), &|_| true);
+        }
     });
 }
 

@@ -16,6 +16,7 @@ mod preemption;
 pub mod queue;
 pub mod resources;
 mod server;
+pub mod storage;
 pub mod verdict;
 
 #[cfg(test)]

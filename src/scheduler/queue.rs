@@ -39,6 +39,12 @@ pub enum Change {
     NodeAddedOrAllocatable,
     /// A node is gone.
     NodeDeleted,
+    /// A claim is new or changed.
+    ClaimAddedOrUpdated,
+    /// A volume is new or changed.
+    VolumeAddedOrUpdated,
+    /// A storage class is new.
+    StorageClassAdded,
 }
 
 impl Change {
@@ -55,6 +61,9 @@ impl Change {
             Self::NodeAddedOrLabels => "NodeLabelChange",
             Self::NodeAddedOrTaintsOrSpec => "NodeTaintChange",
             Self::NodeAddedOrAllocatable => "NodeAllocatableChange",
+            Self::ClaimAddedOrUpdated => "PersistentVolumeClaimAdd",
+            Self::VolumeAddedOrUpdated => "PersistentVolumeAdd",
+            Self::StorageClassAdded => "StorageClassAdd",
         }
     }
 }
@@ -223,11 +232,22 @@ impl Queue {
     }
     /// Something changed: unschedulable pods that it may help move. `node` is the node it is about, if one.
     pub fn changed(&mut self, change: Change, node: Option<&Rc<NodeInfo>>, revision: u64, now: Instant) -> Vec<Moved> {
+        self.changed_for(change, node, revision, now, &|_| true)
+    }
+    /// [`changed`](Self::changed), where only some pods have to do with what changed.
+    pub fn changed_for(
+        &mut self,
+        change: Change,
+        node: Option<&Rc<NodeInfo>>,
+        revision: u64,
+        now: Instant,
+        concerns: &dyn Fn(&PodInfo) -> bool,
+    ) -> Vec<Moved> {
         self.note_in_flight(change, node, revision);
         let helped: Vec<PodKey> = self
             .unschedulable
             .iter()
-            .filter(|(_, e)| !e.gated && helps(&e.pod, change, node.map(|n| &**n)))
+            .filter(|(_, e)| !e.gated && concerns(&e.pod.info) && helps(&e.pod, change, node.map(|n| &**n)))
             .map(|(key, _)| key.clone())
             .collect();
         let mut moved = Vec::new();

@@ -10,7 +10,7 @@ use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::preemption;
 use crate::queue::{Change, Queue, Queued};
 use crate::verdict::{Attempt, Code};
-use api::core_v1::{Binding, ObjectReference, Pod};
+use api::core_v1::{Binding, ObjectReference, PersistentVolume, Pod};
 use api::{Rev, Str};
 use client::{
     Causes, Client, ClientConfig, EventRecorder, EventsV1Recorder, LeaderElectionConfig, LeaderElector, klog,
@@ -53,6 +53,9 @@ pub(crate) struct Inner {
     pub recorder: EventsV1Recorder,
     /// Pods that were promised room on a node, until they are placed or gone.
     pub nominated: RefCell<BTreeMap<PodKey, (Str, Rc<PodInfo>)>>,
+    /// Volumes that were promised to claims, until the cache shows it or the promise is taken back. Bounded by the
+    /// pods that are being bound.
+    pub assumed: Rc<RefCell<BTreeMap<Str, Rev<PersistentVolume>>>>,
     attempts: RefCell<VecDeque<Attempt>>,
     leads: Cell<bool>,
     cycles: Cell<u64>,
@@ -79,6 +82,7 @@ impl Scheduler {
             queue: RefCell::default(),
             wake: Notify::new(),
             nominated: RefCell::default(),
+            assumed: Rc::default(),
             attempts: RefCell::default(),
             leads: Cell::new(false),
             cycles: Cell::new(0),
@@ -215,11 +219,12 @@ async fn schedule_one(inner: &Rc<Inner>, pod: Queued, start: &mut usize, rng: &m
         return;
     }
     klog::info("Attempting to schedule pod").obj("pod", &key.0, &key.1).log(ctx, "schedule_one.go:117");
-    let snapshot = inner.cache.borrow_mut().snapshot();
+    let storage = || inner.informers.storage(&inner.assumed);
+    let snapshot = inner.cache.borrow_mut().snapshot(storage());
     let cost = PER_NODE * u32::try_from(snapshot.nodes.len().min(1000)).unwrap_or(1000);
     ctx.sleep(CYCLE + cost).await;
     // The pod may have gone while the clock moved.
-    let snapshot = if snapshot.nodes.is_empty() { inner.cache.borrow_mut().snapshot() } else { snapshot };
+    let snapshot = if snapshot.nodes.is_empty() { inner.cache.borrow_mut().snapshot(storage()) } else { snapshot };
     let selector = inner.informers.default_selector(&pod.info.pod);
     let cycle = Cycle::new(&pod.info, &snapshot, selector);
     let nominated = |node: &NodeInfo| inner.with_nominated(node, &pod.info);
@@ -284,8 +289,19 @@ fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
     inner.binding.set(inner.binding.get() + 1);
     let inner = inner.clone();
     let ctx = inner.ctx.clone();
+    // What the pod's claims get on this node is promised now, before another pod asks.
+    let storage = inner.informers.storage(&inner.assumed);
+    let node_info = inner.cache.borrow().node(&node).cloned();
+    let plan = node_info.and_then(|info| storage.plan(&pod.info.pod, &info).ok()).unwrap_or_default();
+    let plan = storage.assume(plan);
     ctx.spawn("bind", async move {
         let ctx = &inner.ctx;
+        if let Err(why) = storage.bind(&inner.client.caused_by(&pod.causes), &pod.info.pod, &node, plan).await {
+            inner.binding.set(inner.binding.get().saturating_sub(1));
+            inner.cache.borrow_mut().forget(&key);
+            let message = format!("running PreBind plugin \"VolumeBinding\": {why}");
+            return not_bound(&inner, pod, &message).await;
+        }
         klog::info("Attempting to bind pod to node")
             .str("logger", "Bind.DefaultBinder")
             .obj("pod", &key.0, &key.1)
@@ -316,14 +332,19 @@ fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
             Err(status) => {
                 inner.cache.borrow_mut().forget(&key);
                 let message = format!("running Bind plugin \"DefaultBinder\": {status}");
-                fail(&inner, pod, "SchedulerError", &message, None).await;
-                let now = ctx.now();
-                let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, None, 0, now);
-                handlers::log_moved(ctx, &moved, Change::AssignedPodDeleted);
-                inner.wake.notify();
+                not_bound(&inner, pod, &message).await;
             }
         }
     });
+}
+
+/// A pod that had its node did not get there: what it held is free again.
+async fn not_bound(inner: &Rc<Inner>, pod: Queued, message: &str) {
+    fail(inner, pod, "SchedulerError", message, None).await;
+    let now = inner.ctx.now();
+    let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, None, 0, now);
+    handlers::log_moved(&inner.ctx, &moved, Change::AssignedPodDeleted);
+    inner.wake.notify();
 }
 
 async fn no_fit(
@@ -341,7 +362,11 @@ async fn no_fit(
         pod.refused_by.insert(plugin);
     }
     let (mut post_filter, mut nominated) = (String::new(), None);
-    if all > 0 {
+    if outcome.pre_filter.is_some() {
+        // DynamicResources is asked first, and lacks what its own PreFilter would have left; nobody else is asked then.
+        post_filter = "not found".to_string();
+        pod.refused_by.insert("DynamicResources");
+    } else if all > 0 {
         let budgets = inner.informers.budgets();
         let found = preemption::run(&pod.info, snapshot, &outcome.nodes, &budgets, rng.index(all));
         match found {

@@ -40,7 +40,7 @@ fn node(name: &str, zone: &str, spec: &str) -> NodeInfo {
 }
 
 fn snapshot(nodes: Vec<NodeInfo>) -> Snapshot {
-    Snapshot { nodes: nodes.into_iter().map(Rc::new).collect(), namespaces: Rc::default() }
+    Snapshot { nodes: nodes.into_iter().map(Rc::new).collect(), ..Snapshot::default() }
 }
 
 fn three() -> Vec<NodeInfo> {

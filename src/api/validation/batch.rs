@@ -5,9 +5,9 @@ use super::internal::Internal;
 use super::{labels, metadata, pod};
 use crate::batch_v1::{CronJob, CronJobSpec, Job, JobSpec, PodFailurePolicyRule, SuccessPolicyRule};
 use crate::core_v1::PodTemplateSpec;
+use crate::cron::Schedule;
 use crate::object::Object;
 use crate::selector::LabelSelector as Selector;
-use crate::cron::Schedule;
 use crate::timezone::TimeZone;
 use crate::{OStr, Ptr, field, go, names};
 

@@ -56,10 +56,9 @@ pub(super) fn check(budget: &PodDisruptionBudget) -> Result<(), Status> {
             "The disruption budget {name} needs {} healthy pods and has {} currently",
             status.desired_healthy, status.current_healthy
         ),
-        Some(c) => format!(
-            "The disruption budget {name} does not allow evicting pods currently ({}): {}",
-            c.reason, c.message
-        ),
+        Some(c) => {
+            format!("The disruption budget {name} does not allow evicting pods currently ({}): {}", c.reason, c.message)
+        }
         None => format!("The disruption budget {name} does not allow evicting pods currently"),
     };
     Err(Status::too_many_requests(REFUSED, 0).with_cause(CAUSE, &text, ""))
@@ -112,7 +111,12 @@ mod tests {
 
     fn cause(budget: &PodDisruptionBudget) -> String {
         let err = check(budget).unwrap_err();
-        err.into_object().details.get().and_then(|d| d.causes.first()).map(|c| c.message.to_string()).unwrap_or_default()
+        err.into_object()
+            .details
+            .get()
+            .and_then(|d| d.causes.first())
+            .map(|c| c.message.to_string())
+            .unwrap_or_default()
     }
 
     #[test]

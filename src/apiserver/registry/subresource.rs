@@ -149,7 +149,8 @@ impl Call {
             if found.is_empty() {
                 return Ok(());
             }
-            let text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            let text =
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
             return Err(Status::from_object(api::meta_v1::Status {
                 status: "Failure".into(),
                 message: text.into(),

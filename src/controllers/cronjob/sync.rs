@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::SortSmall;
 use api::batch_v1::{CronJob, Job};
 use api::core_v1::ObjectReference;
 use api::cron::Schedule;
@@ -93,7 +94,7 @@ impl CronJobController {
                 .raw("jobnum", finished.len())
                 .obj("cronjob", &draft.job.metadata.namespace, &draft.job.metadata.name)
                 .log(&self.ctx, "cronjob_controllerv2.go:757");
-            finished.sort_by_key(|j| (j.status.start_time.unix().unwrap_or(i64::MAX), j.metadata.name.clone()));
+            finished.sort_small_by_key(|j| (j.status.start_time.unix().unwrap_or(i64::MAX), j.metadata.name.clone()));
             for job in finished.into_iter().take(excess) {
                 klog::info("Removing job from CronJob list")
                     .str("logger", LOGGER)
@@ -243,7 +244,12 @@ impl CronJobController {
         let last_start = spec.starting_deadline_seconds.map(|d| due.saturating_add(d).saturating_mul(1_000_000_000));
         if last_start.is_some_and(|last| last < now) {
             self.note(draft, "Missed starting window", "cronjob_controllerv2.go:573");
-            self.say(draft, "Warning", "MissSchedule", &format!("Missed scheduled time to start a job: {}", rfc1123(due)));
+            self.say(
+                draft,
+                "Warning",
+                "MissSchedule",
+                &format!("Missed scheduled time to start a job: {}", rfc1123(due)),
+            );
             return Ok(());
         }
         let name: Str = format!("{}-{}", draft.job.metadata.name, due.div_euclid(60)).into();
@@ -346,7 +352,8 @@ fn rfc1123(unix: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     let (day, second) = (unix.div_euclid(86_400), unix.rem_euclid(86_400));
     let (year, month, date) = civil(day);
-    let pick = |names: &[&'static str], i: i64| usize::try_from(i).ok().and_then(|i| names.get(i).copied()).unwrap_or("");
+    let pick =
+        |names: &[&'static str], i: i64| usize::try_from(i).ok().and_then(|i| names.get(i).copied()).unwrap_or("");
     format!(
         "{}, {date:02} {} {year:04} {:02}:{:02}:{:02} +0000",
         pick(&DAYS, day.rem_euclid(7)),

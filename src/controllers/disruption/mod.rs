@@ -111,7 +111,8 @@ impl DisruptionController {
             Delta::Updated { .. } => ("UpdatePod called on pod", "disruption.go:536"),
             Delta::Deleted(_) => ("DeletePod called on pod", "disruption.go:568"),
         };
-        let line = |text: &str| klog::info(text).str("logger", LOGGER).obj("pod", &pod.metadata.namespace, &pod.metadata.name);
+        let line =
+            |text: &str| klog::info(text).str("logger", LOGGER).obj("pod", &pod.metadata.namespace, &pod.metadata.name);
         line(text).log(&self.ctx, place);
         match self.budget_of(pod) {
             Some(budget) => self.queue.add_caused(Key::of(&budget.metadata), delta.revision()),
@@ -253,7 +254,8 @@ impl DisruptionController {
         self.observed.actual(key, format!("{healthy} healthy"));
         self.write(client, key, budget, Counted { healthy, desired, expected, disrupted }).await?;
         if let Some(at) = recheck {
-            self.recheck.add_after(key.clone(), Duration::from_nanos(u64::try_from(at.saturating_sub(now)).unwrap_or(0)));
+            self.recheck
+                .add_after(key.clone(), Duration::from_nanos(u64::try_from(at.saturating_sub(now)).unwrap_or(0)));
         }
         Ok(())
     }
@@ -398,20 +400,7 @@ fn unmanaged_text(budget: &PodDisruptionBudget) -> String {
         "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the status of \
          the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please \
          set \".spec.minAvailable\" field of the PDB to an integer value.",
-        selector_text(budget.spec.selector.get())
-    )
-}
-
-fn selector_text(selector: Option<&api::meta_v1::LabelSelector>) -> String {
-    let Some(selector) = selector else { return "nil".to_string() };
-    let labels: String = selector.match_labels.iter().map(|(k, v)| format!("{k}: {v},")).collect();
-    let expressions = selector.match_expressions.iter().map(|e| {
-        let values: Vec<&str> = e.values.iter().map(|v| &**v).collect();
-        format!("LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},", e.key, e.operator, values.join(" "))
-    });
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
-        expressions.collect::<String>()
+        utils::label_selector_text(budget.spec.selector.get())
     )
 }
 
@@ -461,28 +450,5 @@ impl Reconcile<Key> for DisruptionController {
                 self.queue.retry(work);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use api::List;
-
-    #[test]
-    fn a_selector_reads_as_go_prints_it() {
-        let mut budget = PodDisruptionBudget::default();
-        let selector = budget.spec.make().selector.make();
-        selector.match_labels = Map::from([("app", "web".into())]);
-        selector.match_expressions = List::from(vec![api::meta_v1::LabelSelectorRequirement {
-            key: "tier".into(),
-            operator: "In".into(),
-            values: List::from(vec!["a".into(), "b".into()]),
-        }]);
-        assert_eq!(
-            selector_text(budget.spec.selector.get()),
-            "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement\
-             {LabelSelectorRequirement{Key:tier,Operator:In,Values:[a b],},},}"
-        );
     }
 }

@@ -91,7 +91,10 @@ pub async fn expected(owners: &Owners, client: &Client, pods: &[Rev<Pod>]) -> Re
             None => asked(client, reference, namespace).await?,
         };
         let Some((uid, replicas)) = found else {
-            return Err(SyncError::Other(format!("found no controllers for pod {}", api::go::quote(&pod.metadata.name))));
+            return Err(SyncError::Other(format!(
+                "found no controllers for pod {}",
+                api::go::quote(&pod.metadata.name)
+            )));
         };
         by_owner.insert(uid, replicas);
     }

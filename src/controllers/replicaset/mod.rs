@@ -1,5 +1,7 @@
-//! The replicaset controller (`pkg/controller/replicaset`): as many pods as are wanted, no more and no less.
+//! The replicaset controller (`pkg/controller/replicaset`): as many pods as are wanted, no more and no less. The
+//! replicationcontroller controller (`pkg/controller/replication`) is the same for the older kind.
 
+mod sets;
 mod status;
 
 use api::SortSmall;
@@ -9,20 +11,20 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use api::apps_v1::ReplicaSet;
-use api::core_v1::Pod;
-use api::meta_v1::OwnerReference;
+use api::core_v1::{ObjectReference, Pod, ReplicationController};
+use api::meta_v1::{ObjectMeta, OwnerReference};
 use api::selector::LabelSelector as Selector;
-use api::{Resource, Rev, Str};
+use api::{Rev, Str};
 use client::{Client, Delta, EventRecorder, Key, Lister, Work, WorkQueue, klog};
 use futures_util::future::join_all;
 
 use crate::context::ControllerContext;
 use crate::controller_utils::{self as utils, Expectations, PodControl, SyncError, controller_of};
 use crate::worker::{Reconcile, Worker};
+use sets::Sets;
 
 /// Pods created or deleted in one run at most.
 const BURST_REPLICAS: usize = 500;
-const LOGGER: &str = "replicaset-controller";
 /// The index of replica sets by the uid of their controller.
 const CONTROLLER_UID_INDEX: &str = "controllerUID";
 
@@ -31,7 +33,8 @@ pub struct ReplicaSetController {
     ctx: sim::Ctx,
     client: Client,
     recorder: EventRecorder,
-    replica_sets: Lister<ReplicaSet>,
+    sets: Sets,
+    logger: &'static str,
     pods: Lister<Pod>,
     queue: WorkQueue<Key>,
     expectations: Expectations,
@@ -39,34 +42,76 @@ pub struct ReplicaSetController {
     observed: crate::observed::Handle,
 }
 
-/// Starts the controller.
+/// Starts the controller of ReplicaSets.
 pub async fn start(cc: ControllerContext) {
     klog::info("Starting controller").str("name", "replicaset").log(&cc.ctx, "replica_set.go:270");
-    let client = cc.client("replicaset-controller");
-    let recorder = cc.recorder(&client, "replicaset-controller", LOGGER);
-    let replica_sets = cc.informer::<ReplicaSet>();
-    replica_sets.add_index(CONTROLLER_UID_INDEX, |rs: &ReplicaSet| {
-        controller_of(&rs.metadata).map(|r| r.uid.clone()).into_iter().collect()
+    let informer = cc.informer::<ReplicaSet>();
+    informer.add_index(CONTROLLER_UID_INDEX, |rs: &ReplicaSet| controller_uid(&rs.metadata));
+    let sets = Sets::Apps(informer.lister());
+    let controller =
+        ReplicaSetController::new(&cc, sets, "replicaset-controller", "replicaset-controller", "replicaset");
+    let this = controller.clone();
+    informer.on(move |delta| this.on_replica_set(delta));
+    informer.synced().await;
+    controller.run(&cc).await;
+}
+
+/// Starts the controller of ReplicationControllers.
+pub async fn start_replication(cc: ControllerContext) {
+    klog::info("Starting controller").str("name", "replicationcontroller").log(&cc.ctx, "replica_set.go:270");
+    let informer = cc.informer::<ReplicationController>();
+    informer.add_index(CONTROLLER_UID_INDEX, |rc: &ReplicationController| controller_uid(&rc.metadata));
+    let sets = Sets::Core(informer.lister());
+    let logger = "replicationcontroller-controller";
+    let controller = ReplicaSetController::new(&cc, sets, logger, "replication-controller", "replicationmanager");
+    let this = controller.clone();
+    informer.on(move |delta| {
+        this.on_replica_set(&match delta {
+            Delta::Added(rc) => Delta::Added(sets::seen(rc)),
+            Delta::Updated { old, new } => Delta::Updated { old: sets::seen(old), new: sets::seen(new) },
+            Delta::Deleted(rc) => Delta::Deleted(sets::seen(rc)),
+        });
     });
-    let pods = cc.informer::<Pod>();
-    let rsc = Rc::new(ReplicaSetController {
-        ctx: cc.ctx.clone(),
-        client,
-        recorder,
-        replica_sets: replica_sets.lister(),
-        pods: pods.lister(),
-        queue: WorkQueue::new(&cc.ctx, "replicaset"),
-        expectations: Expectations::new(&cc.ctx, LOGGER),
-        written: Consistency::default(),
-        observed: cc.observed.clone(),
-    });
-    cc.observed.watch_queue(&rsc.queue);
-    let this = rsc.clone();
-    replica_sets.on(move |delta| this.on_replica_set(delta));
-    let this = rsc.clone();
-    pods.on(move |delta| this.on_pod(delta));
-    futures_util::join!(pods.synced(), replica_sets.synced());
-    Worker::spawn(&cc.ctx, 5, rsc.queue.clone(), rsc);
+    informer.synced().await;
+    controller.run(&cc).await;
+}
+
+fn controller_uid(meta: &ObjectMeta) -> Vec<Str> {
+    controller_of(meta).map(|r| r.uid.clone()).into_iter().collect()
+}
+
+impl ReplicaSetController {
+    /// A controller of one of the kinds: `account` is its ServiceAccount and what its events come from.
+    fn new(cc: &ControllerContext, sets: Sets, logger: &'static str, account: &str, queue: &'static str) -> Rc<Self> {
+        let client = cc.client(account);
+        let recorder = cc.recorder(&client, account, logger);
+        let controller = Rc::new(ReplicaSetController {
+            ctx: cc.ctx.clone(),
+            client,
+            recorder,
+            sets,
+            logger,
+            pods: cc.informer::<Pod>().lister(),
+            queue: WorkQueue::new(&cc.ctx, queue),
+            expectations: Expectations::new(&cc.ctx, logger),
+            written: Consistency::default(),
+            observed: cc.observed.clone(),
+        });
+        cc.observed.watch_queue(&controller.queue);
+        controller
+    }
+
+    async fn run(self: Rc<Self>, cc: &ControllerContext) {
+        let pods = cc.informer::<Pod>();
+        let this = self.clone();
+        pods.on(move |delta| this.on_pod(delta));
+        pods.synced().await;
+        Worker::spawn(&cc.ctx, 5, self.queue.clone(), self);
+    }
+
+    fn kind(&self) -> &'static str {
+        self.sets.kind().kind
+    }
 }
 
 impl ReplicaSetController {
@@ -74,7 +119,7 @@ impl ReplicaSetController {
         match delta {
             Delta::Added(rs) => {
                 klog::info("Adding")
-                    .str("logger", LOGGER)
+                    .str("logger", self.logger)
                     .obj("replicaSet", &rs.metadata.namespace, &rs.metadata.name)
                     .log(&self.ctx, "replica_set.go:389");
             }
@@ -85,7 +130,7 @@ impl ReplicaSetController {
                 let (before, after) = (old.spec.replicas.unwrap_or(1), new.spec.replicas.unwrap_or(1));
                 if before != after {
                     klog::info("replicaSet updated. Desired pod count change.")
-                        .str("logger", LOGGER)
+                        .str("logger", self.logger)
                         .obj("replicaSet", &old.metadata.namespace, &old.metadata.name)
                         .raw("oldReplicas", before)
                         .raw("newReplicas", after)
@@ -99,7 +144,7 @@ impl ReplicaSetController {
 
     fn replica_set_deleted(&self, rs: &Rev<ReplicaSet>) {
         klog::info("Deleting")
-            .str("logger", LOGGER)
+            .str("logger", self.logger)
             .obj("replicaSet", &rs.metadata.namespace, &rs.metadata.name)
             .log(&self.ctx, "replica_set.go:450");
         let key = Key::of(&rs.metadata);
@@ -123,7 +168,7 @@ impl ReplicaSetController {
             let Some(rs) = self.resolve(&meta.namespace, reference) else { return };
             let key = Key::of(&rs.metadata);
             klog::info("Pod created")
-                .str("logger", LOGGER)
+                .str("logger", self.logger)
                 .obj("pod", &meta.namespace, &meta.name)
                 .log(&self.ctx, "replica_set.go:483");
             self.expectations.creation_observed(&key);
@@ -153,7 +198,7 @@ impl ReplicaSetController {
         if let Some(reference) = after {
             let Some(rs) = self.resolve(&meta.namespace, reference) else { return };
             klog::info("Pod objectMeta updated.")
-                .str("logger", LOGGER)
+                .str("logger", self.logger)
                 .obj("pod", &meta.namespace, &meta.name)
                 .log(&self.ctx, "replica_set.go:546");
             self.queue.add_caused(Key::of(&rs.metadata), new.revision);
@@ -161,7 +206,7 @@ impl ReplicaSetController {
             if min_ready > 0 && !utils::is_pod_ready(old) && utils::is_pod_ready(new) {
                 klog::info("pod will be enqueued after a while for availability check")
                     .raw("duration", min_ready)
-                    .str("kind", "ReplicaSet")
+                    .str("kind", self.kind())
                     .obj("pod", &meta.namespace, &meta.name)
                     .log(&self.ctx, "replica_set.go:557");
                 self.queue.add_after(Key::of(&rs.metadata), seconds(min_ready));
@@ -180,13 +225,16 @@ impl ReplicaSetController {
             return;
         }
         let mut logged = false;
-        for rs in self.replica_sets.in_namespace(&meta.namespace) {
+        for rs in self.sets.in_namespace(&meta.namespace) {
             let Ok(selector) = Selector::from_api(rs.spec.selector.get()) else { continue };
             if selector.is_empty() || !selector.matches(&meta.labels) {
                 continue;
             }
             if !logged {
-                klog::info(message).str("logger", LOGGER).obj("pod", &meta.namespace, &meta.name).log(&self.ctx, place);
+                klog::info(message)
+                    .str("logger", self.logger)
+                    .obj("pod", &meta.namespace, &meta.name)
+                    .log(&self.ctx, place);
                 logged = true;
             }
             self.queue.add_caused(Key::of(&rs.metadata), pod.revision);
@@ -204,7 +252,7 @@ impl ReplicaSetController {
             by => format!("k8s.io/kubernetes/pkg/controller/replicaset.(*ReplicaSetController).{by}"),
         };
         klog::info("Pod deleted")
-            .str("logger", LOGGER)
+            .str("logger", self.logger)
             .str("delete_by", &by)
             .str("deletion_timestamp", &at)
             .obj("pod", &meta.namespace, &meta.name)
@@ -214,10 +262,10 @@ impl ReplicaSetController {
     }
 
     fn resolve(&self, namespace: &str, reference: &OwnerReference) -> Option<Rev<ReplicaSet>> {
-        if reference.kind != "ReplicaSet" {
+        if reference.kind != self.kind() {
             return None;
         }
-        self.replica_sets.get(namespace, &reference.name).filter(|rs| rs.metadata.uid == reference.uid)
+        self.sets.get(namespace, &reference.name).filter(|rs| rs.metadata.uid == reference.uid)
     }
 }
 
@@ -226,7 +274,7 @@ impl Reconcile<Key> for ReplicaSetController {
         let started = self.ctx.now();
         let result = self.sync_replica_set(work).await;
         klog::info("Finished syncing")
-            .str("kind", "ReplicaSet")
+            .str("kind", self.kind())
             .str("key", &work.key.to_string())
             .duration("duration", self.ctx.now().since(started))
             .log(&self.ctx, "replica_set.go:759");
@@ -248,10 +296,10 @@ impl Reconcile<Key> for ReplicaSetController {
 impl ReplicaSetController {
     async fn sync_replica_set(&self, work: &Work<Key>) -> Result<(), SyncError> {
         let key = &work.key;
-        self.written.ensure_ready(key, self.replica_sets.revision(), self.pods.revision())?;
-        let Some(rs) = self.replica_sets.get(&key.namespace, &key.name) else {
+        self.written.ensure_ready(key, self.sets.revision(), self.pods.revision())?;
+        let Some(rs) = self.sets.get(&key.namespace, &key.name) else {
             klog::info("deleted")
-                .str("kind", "ReplicaSet")
+                .str("kind", self.kind())
                 .str("key", &key.to_string())
                 .log(&self.ctx, "replica_set.go:783");
             self.written.clear(key);
@@ -275,10 +323,10 @@ impl ReplicaSetController {
             ctx: &self.ctx,
             client: &client,
             owner: &rs.metadata,
-            kind: ReplicaSet::KIND,
+            kind: self.sets.kind(),
             selector: &selector,
         };
-        let active = claim.claim::<ReplicaSet, Pod>(active).await?;
+        let active = self.sets.claim(&claim, active).await?;
         let terminating = pods
             .iter()
             .filter(|p| is_terminating(p))
@@ -307,6 +355,14 @@ impl ReplicaSetController {
         Ok(())
     }
 
+    /// What events about a set say they are about.
+    fn about(&self, rs: &Rev<ReplicaSet>) -> ObjectReference {
+        let mut about = utils::object_ref::<ReplicaSet>(&rs.metadata, rs.revision);
+        about.kind = self.sets.kind().kind.into();
+        about.api_version = self.sets.kind().api_version.into();
+        about
+    }
+
     /// Creates what is missing, deletes what is too much.
     async fn manage_replicas(
         &self,
@@ -317,12 +373,7 @@ impl ReplicaSetController {
     ) -> Result<(), SyncError> {
         let need = rs.spec.replicas.unwrap_or(1);
         let want = usize::try_from(need).unwrap_or(0);
-        let control = PodControl {
-            ctx: &self.ctx,
-            client,
-            recorder: &self.recorder,
-            about: utils::object_ref::<ReplicaSet>(&rs.metadata, rs.revision),
-        };
+        let control = PodControl { ctx: &self.ctx, client, recorder: &self.recorder, about: self.about(rs) };
         let (namespace, name) = (&rs.metadata.namespace, &rs.metadata.name);
         if active.len() < want {
             let count = (want - active.len()).min(BURST_REPLICAS);
@@ -361,7 +412,7 @@ impl ReplicaSetController {
             match result {
                 Err(err) if !err.is_not_found() && first.is_ok() => {
                     klog::info("Failed to delete pod, decremented expectations")
-                        .str("kind", "ReplicaSet")
+                        .str("kind", self.kind())
                         .obj("replicaSet", namespace, name)
                         .log(&self.ctx, "replica_set.go:731");
                     first = Err(err);
@@ -384,7 +435,7 @@ impl ReplicaSetController {
         let mut failure = None;
         while batch > 0 {
             let creations = (0..batch).map(|_| {
-                let reference = utils::new_controller_ref::<ReplicaSet>(&rs.metadata);
+                let reference = self.sets.reference(&rs.metadata);
                 control.create(&rs.metadata.namespace, &rs.spec.template, &rs.metadata, reference)
             });
             for result in join_all(creations).await {
@@ -407,7 +458,7 @@ impl ReplicaSetController {
         if skipped > 0 {
             klog::info("Slow-start failure. Skipping creation of pods, decrementing expectations")
                 .raw("podsSkipped", skipped)
-                .str("kind", "ReplicaSet")
+                .str("kind", self.kind())
                 .obj("replicaSet", &rs.metadata.namespace, &rs.metadata.name)
                 .log(&self.ctx, "replica_set.go:692");
             (0..skipped).for_each(|_| self.expectations.creation_observed(key));
@@ -419,11 +470,11 @@ impl ReplicaSetController {
     fn indirectly_related_pods(&self, rs: &Rev<ReplicaSet>) -> Vec<Rev<Pod>> {
         let (namespace, name) = (&rs.metadata.namespace, &rs.metadata.name);
         let Some(owner) = controller_of(&rs.metadata) else {
-            klog::unhandled(format!("ReplicaSet has no controller: {namespace}/{name}"))
+            klog::unhandled(format!("{} has no controller: {namespace}/{name}", self.kind()))
                 .log(&self.ctx, "replica_set.go:309");
             return Vec::new();
         };
-        let sets = self.replica_sets.by_index(CONTROLLER_UID_INDEX, &owner.uid);
+        let sets = self.sets.controlled_by(&owner.uid);
         klog::info("Found related ReplicaSets")
             .obj("replicaSet", namespace, name)
             .objs("relatedReplicaSets", sets.iter().map(|s| (&*s.metadata.namespace, &*s.metadata.name)))
@@ -443,7 +494,7 @@ impl ReplicaSetController {
         }
         pods.sort_small_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         klog::info("Found related pods")
-            .str("kind", "ReplicaSet")
+            .str("kind", self.kind())
             .obj("replicaSet", namespace, name)
             .objs("pods", pods.iter().map(|p| (&*p.metadata.namespace, &*p.metadata.name)))
             .log(&self.ctx, "replica_set.go:937");

@@ -105,15 +105,13 @@ impl ReplicaSetController {
                 status.observed_generation,
             );
             self.ctx.log(sim::Severity::Info, "replica_set_utils.go:68", text);
-            let mut copy = (*base).clone();
-            *copy.status.make() = status.clone();
-            match client.update_status(copy, base.revision).await {
+            match self.sets.write_status(client, &base, status.clone()).await {
                 Ok(updated) => return Ok(updated),
                 Err(err) if attempt >= STATUS_UPDATE_RETRIES => return Err(err.into()),
                 Err(_) => {}
             }
             attempt += 1;
-            base = client.get::<ReplicaSet>(&rs.metadata.namespace, &rs.metadata.name).await?;
+            base = self.sets.fresh(client, &rs.metadata.namespace, &rs.metadata.name).await?;
         }
     }
 }

@@ -40,7 +40,10 @@ fn a_budget_counts_and_an_eviction_spends() {
         w.client.create("default", budget("web", Some(3.into()), None)).await.unwrap();
         w.eventually("all three healthy", async |w: &World| get(w, "web").await.status.current_healthy == 3).await;
         let full = get(&w, "web").await;
-        assert_eq!((full.status.disruptions_allowed, full.status.desired_healthy, full.status.expected_pods), (0, 3, 3));
+        assert_eq!(
+            (full.status.disruptions_allowed, full.status.desired_healthy, full.status.expected_pods),
+            (0, 3, 3)
+        );
         let condition = full.status.conditions.first().unwrap();
         assert_eq!(
             (&*condition.type_, &*condition.status, &*condition.reason),

@@ -62,8 +62,7 @@ fn a_run_that_goes_on_keeps_the_next_from_beginning_and_a_suspended_one_begins_n
         assert!(jobs.first().unwrap().metadata.name.starts_with("long-"));
         let events = w.list::<Event>().await;
         assert!(events.iter().any(|e| e.reason == "JobAlreadyActive"
-            && e.message
-                == "Not starting job because prior execution is running and concurrency policy is Forbid"));
+            && e.message == "Not starting job because prior execution is running and concurrency policy is Forbid"));
     });
 }
 

@@ -106,3 +106,72 @@ fn a_namespace_is_filled_and_emptied() {
         .await;
     });
 }
+
+fn map(name: &str, owners: &[&api::Rev<ConfigMap>], blocks: bool) -> ConfigMap {
+    let mut map = ConfigMap::default();
+    map.metadata.name = name.into();
+    map.metadata.namespace = "default".into();
+    let reference = |owner: &&api::Rev<ConfigMap>| api::meta_v1::OwnerReference {
+        api_version: "v1".into(),
+        kind: "ConfigMap".into(),
+        name: owner.metadata.name.clone(),
+        uid: owner.metadata.uid.clone(),
+        block_owner_deletion: blocks.then_some(true),
+        ..Default::default()
+    };
+    map.metadata.owner_references = owners.iter().map(reference).collect();
+    map
+}
+
+#[test]
+fn an_object_of_two_owners_goes_with_the_last_of_them() {
+    with_world(|w| async move {
+        let a = w.client.create("default", map("a", &[], false)).await.unwrap();
+        let b = w.client.create("default", map("b", &[], false)).await.unwrap();
+        w.client.create("default", map("child", &[&a, &b], false)).await.unwrap();
+        let child = async |w: &World| w.client.get::<ConfigMap>("default", "child").await;
+        w.client.delete::<ConfigMap>("default", "a", &policy("Background")).await.unwrap();
+        w.eventually("one owner less", async |w: &World| {
+            child(w).await.is_ok_and(|c| c.metadata.owner_references.len() == 1)
+        })
+        .await;
+        w.client.delete::<ConfigMap>("default", "b", &policy("Background")).await.unwrap();
+        w.eventually("gone", async |w: &World| child(w).await.is_err_and(|e| e.is_not_found())).await;
+    });
+}
+
+#[test]
+fn owners_in_a_circle_that_are_deleted_in_the_foreground_all_go() {
+    with_world(|w| async move {
+        let a = w.client.create("default", map("a", &[], true)).await.unwrap();
+        let b = w.client.create("default", map("b", &[&a], true)).await.unwrap();
+        let mut closed = (*a).clone();
+        closed.metadata.owner_references = map("a", &[&b], true).metadata.owner_references;
+        w.client.update(closed, a.revision).await.unwrap();
+        w.ctx.sleep(std::time::Duration::from_secs(2)).await;
+        w.client.delete::<ConfigMap>("default", "a", &policy("Foreground")).await.unwrap();
+        w.eventually("both gone", async |w: &World| {
+            let left = w.list::<ConfigMap>().await;
+            !left.iter().any(|m| matches!(&*m.metadata.name, "a" | "b"))
+        })
+        .await;
+    });
+}
+
+/// An owner that never was: what names it is garbage.
+#[test]
+fn what_names_an_owner_that_is_not_there_goes() {
+    with_world(|w| async move {
+        let a = w.client.create("default", map("a", &[], false)).await.unwrap();
+        let mut child = map("child", &[&a], false);
+        for reference in child.metadata.owner_references.make() {
+            reference.uid = "00000000-0000-0000-0000-000000000000".into();
+        }
+        w.client.create("default", child).await.unwrap();
+        w.eventually("gone", async |w: &World| {
+            w.client.get::<ConfigMap>("default", "child").await.is_err_and(|e| e.is_not_found())
+        })
+        .await;
+        assert!(w.client.get::<ConfigMap>("default", "a").await.is_ok());
+    });
+}

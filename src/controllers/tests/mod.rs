@@ -1,14 +1,21 @@
 //! The controllers in a small world: etcd, an API server, a controller manager, and stand-ins for scheduler and kubelets
 //! that bind pods and report them running.
 
+mod autoscaler;
 mod budgets;
 mod cron;
 mod daemons;
 mod deletion;
 mod jobs;
+mod mirroring;
 mod nodes;
+mod quotas;
+mod replication;
+mod roles;
 mod rollout;
 mod stateful;
+mod tokens;
+mod volumes;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -30,7 +37,7 @@ use sim::{Addr, Ctx, Ip, Sim};
 use crate::{ControllerManager, ManagerConfig};
 
 const CP: Ip = Ip::new(172, 18, 0, 1);
-const API: Addr = Addr { ip: CP, port: 6443 };
+pub const API: Addr = Addr { ip: CP, port: 6443 };
 
 /// What a test works with.
 #[derive(Clone)]
@@ -82,6 +89,8 @@ pub fn with_world<F: Future<Output = ()> + 'static>(test: impl FnOnce(World) -> 
                 w.client.get::<api::core_v1::ServiceAccount>("default", "default").await.is_ok()
             })
             .await;
+        // Until all informers have their first list: they share the limit of requests.
+        world.ctx.sleep(Duration::from_secs(5)).await;
         test(world).await;
         finished.set(true);
     });

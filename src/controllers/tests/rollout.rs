@@ -118,3 +118,69 @@ fn scaling_and_healing() {
         assert_eq!(sizes(&w).await, [("nginx:1.27".to_string(), 2, 2)]);
     });
 }
+
+/// The example of Kubernetes' documentation: ten replicas with maxSurge 3 and maxUnavailable 2 in the middle of an
+/// update, at eight old and five new, are scaled to fifteen: the new pods go to both in proportion.
+#[test]
+fn scaling_in_the_middle_of_an_update_is_proportional() {
+    with_world(|w| async move {
+        w.start_nodes(3).await;
+        *w.broken_image.borrow_mut() = "nginx:nope".into();
+        let mut ten = deployment("web", 10, "nginx:1.27");
+        let rolling = ten.spec.make().strategy.rolling_update.make();
+        rolling.max_surge = Some(3.into());
+        rolling.max_unavailable = Some(2.into());
+        w.client.create("default", ten).await.unwrap();
+        w.eventually("ten ready", async |w: &World| status_is(w, "web", 10, 10).await).await;
+        let d = w.client.get::<Deployment>("default", "web").await.unwrap();
+        let mut new = (*d).clone();
+        new.spec.make().template.make().spec.make().containers.make()[0].image = "nginx:nope".into();
+        w.client.update(new, d.revision).await.unwrap();
+        let both = |old: i32, new: i32| {
+            let ready = old.min(8);
+            [("nginx:1.27".to_string(), old, ready), ("nginx:nope".to_string(), new, 0)]
+        };
+        w.eventually("eight and five", async |w: &World| sizes(w).await == both(8, 5)).await;
+        let body = r#"{"spec":{"replicas":15}}"#;
+        w.client.patch::<Deployment>("default", "web", PatchType::Merge, body, "").await.unwrap();
+        w.eventually("eleven and seven", async |w: &World| {
+            let all: Vec<(String, i32)> = sizes(w).await.into_iter().map(|(image, n, _)| (image, n)).collect();
+            all == [("nginx:1.27".to_string(), 11), ("nginx:nope".to_string(), 7)]
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_paused_deployment_waits_and_old_revisions_are_dropped() {
+    with_world(|w| async move {
+        w.start_nodes(1).await;
+        let mut web = deployment("web", 1, "nginx:1");
+        web.spec.make().revision_history_limit = Some(1);
+        w.client.create("default", web).await.unwrap();
+        w.eventually("one ready", async |w: &World| status_is(w, "web", 1, 1).await).await;
+        let set = async |w: &World, spec: &str| {
+            let body = format!(r#"{{"spec":{spec}}}"#);
+            w.client.patch::<Deployment>("default", "web", PatchType::Strategic, body, "").await.unwrap();
+        };
+        let image = |tag: u32| {
+            format!(r#"{{"template":{{"spec":{{"containers":[{{"name":"app","image":"nginx:{tag}"}}]}}}}}}"#)
+        };
+        set(&w, r#"{"paused":true}"#).await;
+        set(&w, &image(2)).await;
+        w.ctx.sleep(std::time::Duration::from_secs(5)).await;
+        assert_eq!(w.list::<ReplicaSet>().await.len(), 1);
+        let d = w.client.get::<Deployment>("default", "web").await.unwrap();
+        let progressing = d.status.conditions.iter().find(|c| c.type_ == "Progressing").unwrap();
+        assert_eq!((&*progressing.status, &*progressing.reason), ("Unknown", "DeploymentPaused"));
+        set(&w, r#"{"paused":false}"#).await;
+        for tag in [2, 3, 4] {
+            set(&w, &image(tag)).await;
+            let now = format!("nginx:{tag}");
+            w.eventually("the image runs", async |w: &World| sizes(w).await.contains(&(now.clone(), 1, 1))).await;
+            w.ctx.sleep(std::time::Duration::from_secs(3)).await;
+        }
+        let images: Vec<String> = sizes(&w).await.into_iter().map(|(image, _, _)| image).collect();
+        assert_eq!(images, ["nginx:3", "nginx:4"]);
+    });
+}

@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod admission;
 pub mod backoff;
+mod claims;
 pub mod conditions;
 pub mod config;
 pub mod cri_client;

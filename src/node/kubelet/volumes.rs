@@ -1,5 +1,6 @@
 //! Volumes of pods: set up on the node's disk, mounted into containers, taken down (pkg/kubelet/volumemanager, pkg/volume).
 
+use super::claims::{self, Claimed};
 use super::kubelet::Kubelet;
 use super::volume_content::{Content, content};
 use crate::files::{Entry, Mount, Tree, clean};
@@ -18,12 +19,18 @@ const RECONCILE: Duration = Duration::from_millis(100);
 const POLL: Duration = Duration::from_millis(300);
 /// How long a sync waits for volumes.
 const TIMEOUT: Duration = Duration::from_secs(123);
+/// Until a claim that can't be used yet is asked for again.
+const CLAIM_RETRY: Duration = Duration::from_secs(1);
 /// The first pause between attempts to set a volume up, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(122));
 
 #[derive(Default)]
 struct OfPod {
     mounted: RefCell<BTreeSet<Str>>,
+    /// What the claims of the pod stand for.
+    claimed: RefCell<BTreeMap<Str, Claimed>>,
+    /// Claims that can't be used yet, with the reason; told to the next sync.
+    failing: RefCell<BTreeMap<Str, String>>,
     /// What was last written, so that only changes are written again.
     contents: RefCell<BTreeMap<Str, Content>>,
     changed: Notify,
@@ -75,6 +82,17 @@ impl Volumes {
             if missing.is_empty() {
                 return Ok(());
             }
+            let failing = std::mem::take(&mut *state.failing.borrow_mut());
+            if !failing.is_empty() {
+                let list = |names: Vec<&str>| names.join(" ");
+                let missing = list(missing.iter().map(|n| n.as_str()).collect());
+                let names = list(failing.keys().map(|n| n.as_str()).collect());
+                let why: Vec<&str> = failing.values().map(String::as_str).collect();
+                return Err(format!(
+                    "unmounted volumes=[{missing}], unattached volumes=[], failed to process volumes=[{names}]: {}",
+                    why.join("; ")
+                ));
+            }
             if kubelet.ctx.now() >= deadline {
                 let names = missing.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(" ");
                 return Err(format!(
@@ -104,7 +122,7 @@ impl Volumes {
             klog::info(&format!(
                 "operationExecutor.UnmountVolume started for volume \"{}\" (UniqueName: \"{}\") pod \"{uid}\" (UID: \"{uid}\") ",
                 volume.name,
-                unique_name(uid, volume)
+                unique_name(uid, &state.own(volume))
             ))
             .log(&kubelet.ctx, "reconciler_common.go:163");
         }
@@ -135,7 +153,10 @@ impl Volumes {
                     api::go::quote(&container.name)
                 ));
             };
-            let mut source_path = host_path(&pod.metadata.uid, volume);
+            let state = self.pods.borrow().get(&pod.metadata.uid).cloned();
+            let claimed = state.and_then(|state| state.claimed.borrow().get(&volume.name).cloned());
+            let own = claimed.as_ref().map_or(volume, |c| &c.volume);
+            let mut source_path = host_path(&pod.metadata.uid, own);
             let sub_path =
                 if mount.sub_path_expr.is_empty() { mount.sub_path.to_string() } else { expand(&mount.sub_path_expr) };
             if !sub_path.is_empty() {
@@ -159,7 +180,8 @@ impl Volumes {
                 self.disk.clone()
             };
             let path = clean("/", &mount.mount_path);
-            mounts.push(Mount { path, source, source_path, read_only: mount.read_only || written });
+            let read_only = mount.read_only || written || claimed.as_ref().is_some_and(|c| c.read_only);
+            mounts.push(Mount { path, source, source_path, read_only });
         }
         Ok(mounts)
     }
@@ -173,6 +195,30 @@ fn copy(from: &Tree, to: &Tree, path: &str) {
     let _ = to.insert(path, entry);
     for name in from.list(path).unwrap_or_default() {
         copy(from, to, &format!("{path}/{name}"));
+    }
+}
+
+impl OfPod {
+    /// The volume that a volume of the pod stands for: itself, unless it is by claim.
+    fn own(&self, volume: &Volume) -> Volume {
+        self.claimed.borrow().get(&volume.name).map_or_else(|| volume.clone(), |c| c.volume.clone())
+    }
+
+    /// Waits until a claim of the pod can be used.
+    async fn resolve(&self, kubelet: &Kubelet, pod: &Pod, volume: &Volume) -> Claimed {
+        loop {
+            match claims::resolve(kubelet, pod, volume).await {
+                Ok(claimed) => {
+                    self.failing.borrow_mut().remove(&volume.name);
+                    self.claimed.borrow_mut().insert(volume.name.clone(), claimed.clone());
+                    return claimed;
+                }
+                Err(why) => {
+                    self.failing.borrow_mut().insert(volume.name.clone(), why);
+                    kubelet.ctx.sleep(CLAIM_RETRY).await;
+                }
+            }
+        }
     }
 }
 
@@ -215,6 +261,10 @@ fn unique_name(uid: &str, volume: &Volume) -> String {
 async fn set_up(kubelet: Rc<Kubelet>, pod: Rev<Pod>, volume: Volume, state: Rc<OfPod>) {
     let uid = pod.metadata.uid.clone();
     kubelet.ctx.sleep(RECONCILE).await;
+    let (name, mut volume, mut is_local) = (volume.name.clone(), volume, false);
+    if claims::is_claim(&volume) {
+        Claimed { volume, is_local, .. } = state.resolve(&kubelet, &pod, &volume).await;
+    }
     klog::info(&format!(
         "operationExecutor.VerifyControllerAttachedVolume started for volume \"{}\" (UniqueName: \"{}\") pod \"{}\" (UID: \"{uid}\") ",
         volume.name,
@@ -224,20 +274,25 @@ async fn set_up(kubelet: Rc<Kubelet>, pod: Rev<Pod>, volume: Volume, state: Rc<O
     .log(&kubelet.ctx, "reconciler_common.go:251");
     let mut pause = RETRY.0;
     loop {
-        match mount(&kubelet, &pod, &volume, &state).await {
+        let path = clean("/", &host_path(&uid, &volume));
+        let absent = is_local && kubelet.volumes.disk.get(&path).is_none();
+        let mounted = match absent {
+            true => Err(format!(
+                "MountVolume.NewMounter initialization failed for volume \"{}\" : path \"{path}\" does not exist",
+                volume.name
+            )),
+            false => mount(&kubelet, &pod, &volume, &state)
+                .await
+                .map_err(|why| format!("MountVolume.SetUp failed for volume \"{}\" : {why}", volume.name)),
+        };
+        match mounted {
             Ok(()) => {
-                state.mounted.borrow_mut().insert(volume.name.clone());
+                state.mounted.borrow_mut().insert(name);
                 state.changed.notify();
                 return;
             }
             Err(why) => {
-                kubelet.event(
-                    &pod,
-                    None,
-                    "Warning",
-                    "FailedMount",
-                    &format!("MountVolume.SetUp failed for volume \"{}\" : {why}", volume.name),
-                );
+                kubelet.event(&pod, None, "Warning", "FailedMount", &why);
                 kubelet.ctx.sleep(pause + RECONCILE).await;
                 pause = (pause * 2).min(RETRY.1);
             }

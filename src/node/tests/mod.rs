@@ -1,5 +1,6 @@
 //! Nodes in a small world: one etcd member, one API server, and a test that plays the scheduler.
 
+mod claims;
 mod cost;
 mod lifecycle;
 mod resources;

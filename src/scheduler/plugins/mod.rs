@@ -13,11 +13,12 @@ mod node_unschedulable;
 pub mod pod_topology_spread;
 mod scheduling_gates;
 pub mod taint_toleration;
+pub mod volume_binding;
 
 use crate::framework::Plugin;
 
 /// All plugins, in the order of the default profile.
-pub static ALL: [&Plugin; 12] = [
+pub static ALL: [&Plugin; 13] = [
     &scheduling_gates::PLUGIN,
     &node_unschedulable::PLUGIN,
     &node_name::PLUGIN,
@@ -25,6 +26,7 @@ pub static ALL: [&Plugin; 12] = [
     &node_affinity::PLUGIN,
     &node_ports::PLUGIN,
     &node_resources_fit::PLUGIN,
+    &volume_binding::PLUGIN,
     &pod_topology_spread::PLUGIN,
     &inter_pod_affinity::PLUGIN,
     &default_preemption::PLUGIN,
