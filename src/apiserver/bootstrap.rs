@@ -61,12 +61,39 @@ const GROUPS: [&str; 9] = [
 fn object(server: &Inner, value: &Value) -> Option<(&'static KindInfo, Box<dyn Object>)> {
     let kind = api::scheme::by_api_version(value.str_at(&["apiVersion"]), value.str_at(&["kind"]))?;
     let mut object = kind.new_object();
-    api::json::from_value(value, &mut *object, false).ok()?;
+    let mut value = value.clone();
+    if let Some(condition) = condition(server, kind, &value) {
+        value.set_at(&["status", "conditions"], Value::from(vec![condition]));
+    }
+    api::json::from_value(&value, &mut *object, false).ok()?;
     object.clear_type_meta();
     if let Some(cidr) = object.downcast_mut::<api::networking_v1::ServiceCIDR>() {
         cidr.spec.make().cidrs = List::from(vec![Str::from(server.config.cidr().to_string())]);
     }
     Some((kind, object))
+}
+
+/// What the server's own controllers say of the objects that they keep: API services are there, flow schemas lead
+/// somewhere.
+fn condition(server: &Inner, kind: &KindInfo, value: &Value) -> Option<Value> {
+    let (type_, status, reason, message) = match kind.kind {
+        "APIService" => ("Available", "True", "Local", "Local APIServices are always available".to_string()),
+        "FlowSchema" => {
+            let level = api::go::quote(value.str_at(&["spec", "priorityLevelConfiguration", "name"]));
+            let text =
+                format!("This FlowSchema references the PriorityLevelConfiguration object named {level} and it exists");
+            ("Dangling", "False", "Found", text)
+        }
+        _ => return None,
+    };
+    let now = api::Time::from_unix_nanos(server.ctx.unix_nanos()).to_string();
+    let mut condition = Value::object();
+    condition.set("type", Value::from(type_));
+    condition.set("status", Value::from(status));
+    condition.set("reason", Value::from(reason));
+    condition.set("message", Value::from(message));
+    condition.set("lastTransitionTime", Value::from(now));
+    Some(condition)
 }
 
 /// Fills in the rules of aggregated roles, which the clusterrole-aggregation controller keeps later.

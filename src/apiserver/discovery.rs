@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use api::json::Value;
 use api::rest::{Answer, Request, Target, Verb};
-use api::{KindInfo, List, Status, Str};
+use api::{KindInfo, Status, Str};
 use sim::Duration;
 
 use crate::Inner;
@@ -23,28 +23,34 @@ fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     groups
 }
 
-fn text(value: &str) -> Value {
-    Value::Str(Str::from(value))
+/// A piece of JSON. Fields stand in Go's order, not sorted.
+#[derive(Clone)]
+struct Json(String);
+
+fn text(value: &str) -> Json {
+    Json(Value::from(value).to_json())
 }
 
-fn texts(values: &[&str]) -> Value {
-    Value::Array(values.iter().map(|value| text(value)).collect())
+fn texts(values: &[&str]) -> Json {
+    array(values.iter().map(|value| text(value)).collect())
 }
 
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let mut object = Value::object();
-    for (key, value) in fields {
-        object.set(key, value);
-    }
-    object
+fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
+    fields_of(Vec::from(fields))
 }
 
-fn array(values: Vec<Value>) -> Value {
-    Value::Array(List::from(values))
+fn fields_of(fields: Vec<(&str, Json)>) -> Json {
+    let fields: Vec<String> = fields.into_iter().map(|(key, Json(value))| format!("\"{key}\":{value}")).collect();
+    Json(format!("{{{}}}", fields.join(",")))
 }
 
-fn json(value: Value) -> Answer {
-    Answer::Json(Rc::from(format!("{}\n", value.to_json()).into_bytes()))
+fn array(values: Vec<Json>) -> Json {
+    let values: Vec<String> = values.into_iter().map(|Json(value)| value).collect();
+    Json(format!("[{}]", values.join(",")))
+}
+
+fn json(Json(value): Json) -> Answer {
+    Answer::Json(Rc::from(format!("{value}\n").into_bytes()))
 }
 
 /// Answers a path.
@@ -70,7 +76,7 @@ pub(crate) async fn path(server: &Inner, request: &Request) -> Result<Answer, St
                 ("subject_types_supported", texts(&["public"])),
                 ("id_token_signing_alg_values_supported", texts(&["HS256"])),
             ])
-            .to_json()
+            .0
             .into_bytes(),
         ))),
         ["api"] => Ok(json(object([
@@ -87,15 +93,23 @@ pub(crate) async fn path(server: &Inner, request: &Request) -> Result<Answer, St
         ["apis"] => Ok(json(object([
             ("kind", text("APIGroupList")),
             ("apiVersion", text("v1")),
-            ("groups", array(groups().iter().filter(|(group, _)| !group.is_empty()).map(group).collect())),
+            (
+                "groups",
+                array(
+                    groups()
+                        .iter()
+                        .filter(|(group, _)| !group.is_empty())
+                        .map(|found| fields_of(group(found)))
+                        .collect(),
+                ),
+            ),
         ]))),
         ["api", version] => resources("", version),
         ["apis", name] => match groups().iter().find(|(other, _)| other == name) {
             Some(found) if !name.is_empty() => {
-                let mut value = group(found);
-                value.set("kind", text("APIGroup"));
-                value.set("apiVersion", text("v1"));
-                Ok(json(value))
+                let mut fields = vec![("kind", text("APIGroup")), ("apiVersion", text("v1"))];
+                fields.extend(group(found));
+                Ok(json(fields_of(fields)))
             }
             _ => Err(Status::not_found_path()),
         },
@@ -255,62 +269,64 @@ fn index() -> Answer {
         paths.extend(checks(name).into_iter().map(|check| format!("/{name}/{check}")));
     }
     paths.sort_small();
-    let paths = array(paths.iter().map(|path| text(path)).collect());
-    Answer::Json(Rc::from(object([("paths", paths)]).to_json_pretty(2).into_bytes()))
+    let mut index = Value::object();
+    index.set("paths", Value::from(paths.into_iter().map(Value::from).collect::<Vec<_>>()));
+    Answer::Json(Rc::from(index.to_json_pretty(2).into_bytes()))
 }
 
-fn group((name, versions): &(&'static str, Vec<&'static str>)) -> Value {
+fn group((name, versions): &(&'static str, Vec<&'static str>)) -> Vec<(&'static str, Json)> {
     let version =
         |version: &&str| object([("groupVersion", text(&format!("{name}/{version}"))), ("version", text(version))]);
-    object([
-        ("name", text(name)),
-        ("versions", array(versions.iter().map(version).collect())),
-        ("preferredVersion", versions.first().map(version).unwrap_or(Value::Null)),
-    ])
+    let mut fields = vec![("name", text(name)), ("versions", array(versions.iter().map(version).collect()))];
+    fields.extend(versions.first().map(|first| ("preferredVersion", version(first))));
+    fields
 }
 
 fn resources(group: &str, version: &str) -> Result<Answer, Status> {
     let kinds: Vec<&KindInfo> =
         api::scheme::resources().iter().copied().filter(|k| k.group == group && k.version == version).collect();
     let Some(first) = kinds.first() else { return Err(Status::not_found_path()) };
+    let namespaced = |kind: &KindInfo| Json(kind.namespaced.to_string());
     let mut list = Vec::new();
     for kind in &kinds {
-        let mut value = object([
+        let mut fields = vec![
             ("name", text(kind.plural)),
             ("singularName", text(kind.singular)),
-            ("namespaced", Value::Bool(kind.namespaced)),
+            ("namespaced", namespaced(kind)),
             ("kind", text(kind.kind)),
             ("verbs", texts(kind.verbs)),
-        ]);
+        ];
         if !kind.short_names.is_empty() {
-            value.set("shortNames", texts(kind.short_names));
+            fields.push(("shortNames", texts(kind.short_names)));
         }
         if !kind.categories.is_empty() {
-            value.set("categories", texts(kind.categories));
+            fields.push(("categories", texts(kind.categories)));
         }
         if !kind.storage_version_hash.is_empty() {
-            value.set("storageVersionHash", text(kind.storage_version_hash));
+            fields.push(("storageVersionHash", text(kind.storage_version_hash)));
         }
-        list.push(value);
+        list.push(fields_of(fields));
         for subresource in kind.subresources {
-            let mut value = object([
+            let mut fields = vec![
                 ("name", text(&format!("{}/{}", kind.plural, subresource.name))),
                 ("singularName", text("")),
-                ("namespaced", Value::Bool(kind.namespaced)),
-                ("kind", text(subresource.kind)),
-                ("verbs", texts(subresource.verbs)),
-            ]);
+                ("namespaced", namespaced(kind)),
+            ];
             if (subresource.group, subresource.version) != (group, version) {
-                value.set("group", text(subresource.group));
-                value.set("version", text(subresource.version));
+                fields.push(("group", text(subresource.group)));
+                fields.push(("version", text(subresource.version)));
             }
-            list.push(value);
+            fields.push(("kind", text(subresource.kind)));
+            fields.push(("verbs", texts(subresource.verbs)));
+            list.push(fields_of(fields));
         }
     }
-    Ok(json(object([
-        ("kind", text("APIResourceList")),
-        ("apiVersion", text("v1")),
-        ("groupVersion", text(first.api_version)),
-        ("resources", array(list)),
-    ])))
+    let mut fields = vec![("kind", text("APIResourceList"))];
+    // The core group's list is from before lists said their version.
+    if !group.is_empty() {
+        fields.push(("apiVersion", text("v1")));
+    }
+    fields.push(("groupVersion", text(first.api_version)));
+    fields.push(("resources", array(list)));
+    Ok(json(fields_of(fields)))
 }

@@ -140,8 +140,9 @@ impl Call {
     fn prepare_create(&self, object: &mut dyn Object, now: &Moment) {
         let resource = self.resource();
         let strategy = resource.strategy;
-        // A kubelet registers its node with the status it has.
-        let keeps_status = resource.kind.group.is_empty() && resource.kind.kind == "Node";
+        // A kubelet registers its node with the status it has; what the server keeps itself has its status at once.
+        let keeps_status = (resource.kind.group.is_empty() && resource.kind.kind == "Node")
+            || (matches!(resource.kind.kind, "APIService" | "FlowSchema") && &*self.user.name == "system:apiserver");
         if !keeps_status && resource.kind.subresource("status").is_some() {
             object.reset("status");
         }

@@ -26,6 +26,12 @@ impl Call {
         let mut make = |old: &AnyRev| -> Result<Box<dyn Object>, Status> {
             let current = super::convert::outgoing(self.kind, old.clone());
             let patched = self.patched(patch, &document, &duplicates, &current, self.kind)?;
+            if let Some(metadata) = patched.metadata().filter(|metadata| metadata.name != self.name) {
+                return Err(Status::bad_request(format!(
+                    "the name of the object ({}) does not match the name on the URL ({})",
+                    metadata.name, self.name
+                )));
+            }
             let mut new = super::convert::incoming(patched);
             if face != Face::Status {
                 api::defaults::apply(&mut *new);

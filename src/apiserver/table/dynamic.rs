@@ -1,8 +1,8 @@
 //! Rows of kinds that no Rust struct describes: certificates, admission, flow control, devices, API services.
 
 use api::json::Value;
-use api::table::{Cell, Column};
-use api::{Object, Time};
+use api::table::{Cell, Column, Row};
+use api::{Object, SortSmall, Time};
 
 use super::{Env, Printer};
 
@@ -330,6 +330,15 @@ fn flow_schema(from: &Source) -> Vec<Cell> {
         from.age(),
         Cell::from(dangling),
     ]
+}
+
+/// Flow schemas stand in the order in which requests are matched.
+pub fn sort_flow_schemas(rows: &mut [Row]) {
+    let precedence = |row: &Row| {
+        let value = api::json::to_value_bare(&*row.object.body);
+        value.at(&["spec", "matchingPrecedence"]).and_then(Value::as_i64).unwrap_or_default()
+    };
+    rows.sort_small_by_key(precedence);
 }
 
 fn priority_level(from: &Source) -> Vec<Cell> {

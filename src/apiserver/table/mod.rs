@@ -135,6 +135,9 @@ pub fn print(group: &str, kind: &str, objects: &[AnyRev], revision: u64, env: &E
             object: object.clone(),
         })
         .collect();
+    if kind == "FlowSchema" {
+        dynamic::sort_flow_schemas(&mut rows);
+    }
     if kind == "StorageClass" {
         storage::mark_default(&mut rows);
     }

@@ -76,3 +76,71 @@ fn an_apply_creates_what_is_not_there() {
         assert_eq!(&*created.spec.strategy.type_, "RollingUpdate");
     });
 }
+
+/// What the notes of typed writes work out to is what writes in bytes have in the object at once, whoever writes in
+/// whichever order. Values never come back and no map becomes empty: what a writer takes back in its next write leaves
+/// no trace in the notes (docs/differences.md).
+#[test]
+fn fields_worked_out_late_are_those_worked_out_at_once() {
+    use api::core_v1::ConfigMap;
+    with_server(|ctx, client, _| async move {
+        let mut draw = ctx.rng("writes");
+        let managers = ["ann", "bob", "controller"];
+        let mut value = 0;
+        for round in 0..40 {
+            let mut wanted = ConfigMap::default();
+            let first = (Str::from("first"), Str::from("1"));
+            let metadata = &mut wanted.metadata;
+            for map in [&mut metadata.labels, &mut metadata.annotations, &mut wanted.data] {
+                map.insert(first.0.clone(), first.1.clone());
+            }
+            for step in 0..8 {
+                client.write.borrow_mut().field_manager = managers[draw.below(3) as usize].into();
+                for _ in 0..=draw.below(3) {
+                    let key = Str::from(format!("k{}", draw.below(4)));
+                    let map = match draw.below(3) {
+                        0 => &mut wanted.metadata.labels,
+                        1 => &mut wanted.metadata.annotations,
+                        _ => &mut wanted.data,
+                    };
+                    value += 1;
+                    if draw.chance(0.3) {
+                        map.remove(&key);
+                    } else {
+                        map.insert(key, Str::from(value.to_string()));
+                    }
+                }
+                for kind in ["late", "once"] {
+                    let mut object = wanted.clone();
+                    object.metadata.name = Str::from(format!("{kind}-{round}"));
+                    let (verb, name) = match step {
+                        0 => (Verb::Create, Str::default()),
+                        _ => (Verb::Update, object.metadata.name.clone()),
+                    };
+                    let body = match kind {
+                        "late" => Body::Object(Rc::new(object)),
+                        _ => Body::Bytes(Rc::from(api::json::encode(&object))),
+                    };
+                    client.object(verb, ConfigMap::KIND, ["", "default", &name], body).await.unwrap();
+                }
+            }
+            let viewer = Client { agent: "kubectl/v1.37".into(), ..Client::new(&ctx).await };
+            let mut shown = Vec::new();
+            for kind in ["late", "once"] {
+                let map = viewer.get::<ConfigMap>("default", &format!("{kind}-{round}")).await.unwrap();
+                let fields = map.metadata.managed_fields.iter();
+                let mut fields: Vec<(String, String)> = fields
+                    .map(|entry| {
+                        (
+                            entry.manager.to_string(),
+                            api::json::to_value_bare(entry).get("fieldsV1").cloned().unwrap_or_default().to_json(),
+                        )
+                    })
+                    .collect();
+                fields.sort();
+                shown.push(fields);
+            }
+            assert_eq!(shown[0], shown[1], "round {round}");
+        }
+    });
+}

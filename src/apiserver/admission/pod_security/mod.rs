@@ -179,10 +179,7 @@ fn policies_of(attributes: &Attributes) -> Option<Policies> {
     let server = &attributes.call.server;
     let found = attributes.find(server.namespaces, &attributes.call.namespace)?;
     let labels = &found.body.metadata()?.labels;
-    if labels.is_empty() {
-        return None;
-    }
-    Some(policies(labels))
+    labels.keys().any(|label| label.starts_with(LABEL)).then(|| policies(labels))
 }
 
 /// A pod, or a template of pods; none where there is no specification.
