@@ -203,6 +203,40 @@ fn every_source_file_is_part_of_its_crate() {
     no_complaints(complaints);
 }
 
+/// Folders where one file adds one feature, and the tables that must know it: quotas are charged after all the other
+/// admission, by the registry.
+const TABLES: &[(&str, &[&str])] = &[
+    ("src/apiserver/admission", &["src/apiserver/admission/mod.rs", "src/apiserver/registry/create.rs"]),
+    ("src/scheduler/plugins", &["src/scheduler/plugins/mod.rs"]),
+];
+
+#[test]
+fn every_feature_stands_in_its_table() {
+    let mut complaints = Vec::new();
+    for (folder, tables) in TABLES {
+        let read = |table: &&str| std::fs::read_to_string(tests::root().join(table)).expect("the table is there");
+        let rows: String = tables.iter().map(read).collect();
+        for (name, _) in texts(".rs") {
+            let Some(file) = name.strip_prefix(&format!("{folder}/")) else { continue };
+            let feature = file.split('/').next().unwrap_or(file).trim_end_matches(".rs");
+            if !["mod", "tests"].contains(&feature) && !rows.contains(&format!("{feature}::")) {
+                complaints.push(format!("{name}: no row of {} names it", tables.join(", ")));
+            }
+        }
+    }
+    no_complaints(complaints);
+}
+
+#[test]
+fn generated_files_are_what_the_generator_makes() {
+    let check = std::process::Command::new("python3")
+        .args(["src/api/generate.py", "--check"])
+        .current_dir(tests::root())
+        .output()
+        .expect("python3 runs");
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+}
+
 #[test]
 fn nothing_says_where_it_was_made() {
     let words = private_words();
