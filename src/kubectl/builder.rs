@@ -707,7 +707,7 @@ impl Builder {
 fn expand(k: &Kubectl<'_>, path: &str, recursive: bool) -> Option<Vec<String>> {
     use crate::io::FileError;
     match k.io.list_dir(path) {
-        Err(FileError::NotDirectory) => Some(vec![path.to_string()]),
+        Err(FileError::NOT_DIRECTORY) => Some(vec![path.to_string()]),
         Err(_) => glob(k, path),
         Ok(_) => {
             let mut out = Vec::new();

@@ -3,27 +3,25 @@
 use std::future::Future;
 use std::pin::Pin;
 
-/// Why a file could not be used, in the words of the operating system.
+/// Why a file could not be used: the shell's error, in Go's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileError {
+pub struct FileError(pub shell::process::FileError);
+
+impl FileError {
     /// It is not there.
-    NotFound,
+    pub const NOT_FOUND: FileError = FileError(shell::process::FileError::NotFound);
     /// It is a directory.
-    IsDirectory,
-    /// A part of its path is no directory.
-    NotDirectory,
-    /// It may not be used.
-    Permission,
+    pub const IS_DIRECTORY: FileError = FileError(shell::process::FileError::IsDirectory);
+    /// It, or a part of its path, is no directory.
+    pub const NOT_DIRECTORY: FileError = FileError(shell::process::FileError::NotDirectory);
 }
 
 impl std::fmt::Display for FileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            FileError::NotFound => "no such file or directory",
-            FileError::IsDirectory => "is a directory",
-            FileError::NotDirectory => "not a directory",
-            FileError::Permission => "permission denied",
-        })
+        // Go's are those of C in lower case.
+        let text = self.0.message();
+        let (first, rest) = text.split_at(1);
+        write!(f, "{}{rest}", first.to_lowercase())
     }
 }
 
@@ -39,7 +37,7 @@ pub trait Io {
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError>;
     /// Writes a file.
     fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError>;
-    /// The names in a directory, sorted, and whether each is a directory. `NotDirectory` for files.
+    /// The names in a directory, sorted, and whether each is a directory. [`FileError::NOT_DIRECTORY`] for files.
     fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError>;
     /// A path from the root, for messages that show it so.
     fn absolute(&self, path: &str) -> String {

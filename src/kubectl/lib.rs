@@ -26,6 +26,8 @@ pub mod template;
 pub mod value;
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod play_tests;
 #[cfg(test)]
 mod recorded_tests;

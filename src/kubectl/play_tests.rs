@@ -42,7 +42,7 @@ impl Io for Memory {
         self.stdin.clone()
     }
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
-        self.files.borrow().get(path.trim_start_matches("/home/reader/")).cloned().ok_or(FileError::NotFound)
+        self.files.borrow().get(path.trim_start_matches("/home/reader/")).cloned().ok_or(FileError::NOT_FOUND)
     }
     fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
         self.files.borrow_mut().insert(path.trim_start_matches("/home/reader/").into(), bytes.into());
@@ -55,12 +55,12 @@ impl Io for Memory {
             return Ok(files.keys().map(|n| (n.clone(), false)).collect());
         }
         if files.contains_key(path) {
-            return Err(FileError::NotDirectory);
+            return Err(FileError::NOT_DIRECTORY);
         }
         let dir = format!("{}/", path.trim_end_matches('/'));
         let names: Vec<(String, bool)> =
             files.keys().filter_map(|f| f.strip_prefix(&dir)).map(|n| (n.to_string(), false)).collect();
-        if names.is_empty() { Err(FileError::NotFound) } else { Ok(names) }
+        if names.is_empty() { Err(FileError::NOT_FOUND) } else { Ok(names) }
     }
 }
 

@@ -20,15 +20,6 @@ struct Terminal {
     sender: mpsc::UnboundedSender<Chunk>,
 }
 
-fn file_error(error: process::FileError) -> FileError {
-    match error {
-        process::FileError::NotFound => FileError::NotFound,
-        process::FileError::IsDirectory => FileError::IsDirectory,
-        process::FileError::NotDirectory => FileError::NotDirectory,
-        _ => FileError::Permission,
-    }
-}
-
 impl Io for Terminal {
     fn stdout(&self, bytes: &[u8]) {
         let _ = self.sender.unbounded_send(Chunk::Out(bytes.to_vec()));
@@ -42,9 +33,9 @@ impl Io for Terminal {
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let path = self.process.path(path);
         if self.process.files.metadata(&path).is_ok_and(|m| m.directory) {
-            return Err(FileError::IsDirectory);
+            return Err(FileError::IS_DIRECTORY);
         }
-        self.process.files.read(&path).map(|b| b.to_vec()).map_err(file_error)
+        self.process.files.read(&path).map(|b| b.to_vec()).map_err(FileError)
     }
     fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.process.path(path);
@@ -57,14 +48,14 @@ impl Io for Terminal {
                     let _ = path.get(..end).map(|dir| files.make_directory(dir));
                     at = end + 1;
                 }
-                files.write(&path, bytes).map_err(file_error)
+                files.write(&path, bytes).map_err(FileError)
             }
-            other => other.map_err(file_error),
+            other => other.map_err(FileError),
         }
     }
     fn list_dir(&self, path: &str) -> Result<Vec<(String, bool)>, FileError> {
         let path = self.process.path(path);
-        let names = self.process.files.list(&path).map_err(file_error)?;
+        let names = self.process.files.list(&path).map_err(FileError)?;
         let directory = |name: &str| {
             let full = process::clean(&path, name);
             self.process.files.metadata(&full).is_ok_and(|m| m.directory)

@@ -73,7 +73,7 @@ fn base(path: &str) -> &str {
 async fn upload(k: &Kubectl<'_>, from: &str, to: &Place) -> Result<(), Error> {
     let is_dir = match k.io.list_dir(from) {
         Ok(_) => true,
-        Err(FileError::NotDirectory) => false,
+        Err(FileError::NOT_DIRECTORY) => false,
         Err(_) if k.io.read_file(from).is_ok() => false,
         Err(_) => return Err(Error::text(format!("{from} doesn't exist in local filesystem"))),
     };

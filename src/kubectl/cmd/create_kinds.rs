@@ -126,7 +126,7 @@ fn data(k: &Kubectl<'_>, kind: &str) -> Result<BTreeMap<String, Vec<u8>>, Error>
 
 fn read(k: &Kubectl<'_>, path: &str) -> Result<Vec<u8>, Error> {
     k.io.read_file(path).map_err(|e| match e {
-        FileError::NotFound => Error::text(format!("error reading {path}: {e}")),
+        FileError::NOT_FOUND => Error::text(format!("error reading {path}: {e}")),
         _ => Error::text(format!("read {path}: {e}")),
     })
 }

@@ -114,7 +114,7 @@ pub fn build(k: &Kubectl<'_>, directory: &str) -> Result<Vec<Value>, String> {
     let absolute = k.io.absolute(directory);
     match k.io.list_dir(directory) {
         Ok(_) => {}
-        Err(FileError::NotDirectory) => {
+        Err(FileError::NOT_DIRECTORY) => {
             return Err(format!("must build at directory: '{directory}': file is not directory"));
         }
         Err(_) if directory.starts_with("http://") || directory.starts_with("https://") => {
@@ -266,7 +266,7 @@ fn add(k: &Kubectl<'_>, directory: &str, path: &str, depth: usize, into: &mut Ve
             })?;
             inner
         }
-        Err(FileError::NotDirectory) => read(k, &full, path).map_err(|e| {
+        Err(FileError::NOT_DIRECTORY) => read(k, &full, path).map_err(|e| {
             outer(
                 format!("accumulating resources from '{path}': {e}"),
                 format!("must build at directory: '{full}': file is not directory"),

@@ -106,6 +106,8 @@ enum Flow {
 
 /// Templates that call each other deeper than this are ended.
 const MAX_DEPTH: usize = 200;
+/// Parts of a template that are run before it is ended.
+const MAX_STEPS: usize = 2_000_000;
 /// Bytes of output after which a template is ended.
 const MAX_OUTPUT: usize = 64 << 20;
 
@@ -118,6 +120,7 @@ pub struct State<'t, 'd> {
     vars: Vec<(&'t str, Val<'d>)>,
     place: Place<'t>,
     depth: usize,
+    steps: usize,
     /// What was written.
     pub out: String,
 }
@@ -134,6 +137,7 @@ impl<'t, 'd> State<'t, 'd> {
             vars: vec![("$", root)],
             place: Place::Start,
             depth: 0,
+            steps: 0,
             out: String::new(),
         }
     }
@@ -179,6 +183,10 @@ impl<'t, 'd> State<'t, 'd> {
 
     fn walk(&mut self, dot: &Val<'d>, nodes: &'t [Node]) -> Result<Flow, String> {
         for node in nodes {
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return Err(self.error("too many steps"));
+            }
             if self.out.len() > MAX_OUTPUT {
                 return Err(self.error("too much output"));
             }
@@ -280,6 +288,10 @@ impl<'t, 'd> State<'t, 'd> {
                     self.set_variable(second, element.clone())?;
                 }
                 _ => {}
+            }
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return Err(self.error("too many steps"));
             }
             let flow = self.walk(&element, body)?;
             self.vars.truncate(mark);
