@@ -8,7 +8,7 @@ use crate::template::Template;
 use crate::value::Value;
 
 /// Changed inputs of each kind.
-const ROUNDS: usize = 20_000;
+const ROUNDS: usize = 4_000;
 
 /// A small generator (xorshift), as good as is needed here.
 struct Draws(u64);

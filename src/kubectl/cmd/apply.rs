@@ -10,6 +10,7 @@ use crate::server::{Delete, Write};
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::PatchType;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The command.
@@ -86,9 +87,8 @@ pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
             "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector",
         ));
     }
-    if f.bool("prune") {
-        return Err(Error::text("--prune is not supported here; delete what is no longer wanted by name or label"));
-    }
+    let prunes = f.bool("prune");
+    let allowed = if prunes { super::prune::allowed(k)? } else { Vec::new() };
     let mut b = Builder::new(k).labels(f.str("selector"));
     b.validate = validation != ::api::rest::FieldValidation::Ignore;
     let visit = b.run(k).await?;
@@ -111,10 +111,15 @@ pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
     };
     let prints_objects = prints_objects(k);
     let mut applied = Vec::new();
+    let (mut namespaces, mut uids) = (BTreeSet::new(), BTreeSet::new());
     for info in infos {
         let done = if server_side { a.server_side(info).await } else { a.client_side(info).await };
         match done {
             Ok((info, word)) => {
+                if info.mapping.namespaced {
+                    namespaces.insert(info.namespace.clone());
+                }
+                uids.insert(info.object.str("metadata/uid").to_string());
                 if prints_objects {
                     applied.push(info.object);
                 } else {
@@ -135,6 +140,9 @@ pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
     Error::aggregate(flat)?;
     if prints_objects {
         print_all(k, applied, &dry_run.operation("unchanged"))?;
+    }
+    if prunes {
+        super::prune::prune(k, allowed, &namespaces, &uids, dry_run).await?;
     }
     Ok(())
 }

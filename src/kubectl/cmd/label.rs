@@ -84,6 +84,14 @@ pub async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
             let info = item?;
             let labels = info.object.at("metadata/labels");
             if list {
+                let mut changed = labels.clone();
+                for (key, value) in &set {
+                    changed.set_key("", key, value.as_str());
+                }
+                for r in &remove {
+                    changed.remove_key("", r);
+                }
+                let labels = &changed;
                 if !single {
                     let (g, kind) = (&info.mapping.group, &info.mapping.kind);
                     k.out(&format!("Listing labels for {kind}.{g}/{}:\n", info.name));

@@ -34,6 +34,7 @@ mod logs;
 mod patch;
 mod plugin;
 mod port_forward;
+mod prune;
 mod reconcile;
 mod replace;
 mod rollout;

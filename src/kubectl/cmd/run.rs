@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Lays an inline JSON override over an object, as a JSON merge patch.
 pub fn override_with(o: &mut Value, text: &str) -> Result<(), Error> {
-    let patch = Value::parse(text).map_err(Error::Text)?;
+    let patch = Value::parse(text).map_err(|_| Error::text("Invalid JSON Patch"))?;
     merge(o, &patch);
     Ok(())
 }
@@ -206,8 +206,9 @@ pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
         }
         return result;
     }
+    let mut printer = for_write(k, &dry_run.operation("created"))?;
     for (_, o) in made {
-        for_write(k, &dry_run.operation("created"))?.show(k, &o)?;
+        printer.show(k, &o)?;
     }
     Ok(())
 }
