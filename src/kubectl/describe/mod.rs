@@ -3,6 +3,7 @@
 
 mod addresses;
 mod autoscaling;
+mod certificate;
 mod config;
 mod generic;
 mod network;
@@ -148,6 +149,19 @@ pub static DESCRIBERS: &[Describer] = &[
         needs: &[Need::Events, Need::PodsBySelector],
         print: workload::stateful_set,
     },
+    Describer {
+        group: "",
+        kind: "ReplicationController",
+        needs: &[Need::Events, Need::PodsBySelector],
+        print: workload::replication_controller,
+    },
+    Describer {
+        group: "certificates.k8s.io",
+        kind: "CertificateSigningRequest",
+        needs: &[Need::Events],
+        print: certificate::signing_request,
+    },
+    Describer { group: "storage.k8s.io", kind: "CSINode", needs: &[Need::Events], print: certificate::csi_node },
     Describer { group: "batch", kind: "Job", needs: &[Need::Events], print: workload::job },
     Describer { group: "batch", kind: "CronJob", needs: &[Need::Events], print: workload::cron_job },
     Describer {

@@ -141,6 +141,24 @@ pub fn replica_set(w: &mut Writer, rs: &Value, related: &Related) {
     w.events(&related.events);
 }
 
+/// Describes a ReplicationController.
+pub fn replication_controller(w: &mut Writer, rc: &Value, related: &Related) {
+    w.put(0, &format!("Name:\t{}\n", rc.str("metadata/name")));
+    w.put(0, &format!("Namespace:\t{}\n", rc.str("metadata/namespace")));
+    w.put(0, &format!("Selector:\t{}\n", format_labels(rc.at("spec/selector"))));
+    w.labels("Labels", rc.at("metadata/labels"));
+    w.annotations("Annotations", rc.at("metadata/annotations"));
+    w.put(0, &format!("Replicas:\t{} current / {} desired\n", rc.int("status/replicas"), rc.int("spec/replicas")));
+    w.put(0, "Pods Status:\t");
+    match &related.pods_error {
+        Some(e) => w.put(0, &format!("error in fetching pods: {e}\n")),
+        None => pods_status(w, rc, related),
+    }
+    pod_template(w, rc.at("spec/template"));
+    conditions(w, rc);
+    w.events(&related.events);
+}
+
 /// Describes a DaemonSet.
 pub fn daemon_set(w: &mut Writer, ds: &Value, related: &Related) {
     w.put(0, &format!("Name:\t{}\n", ds.str("metadata/name")));
