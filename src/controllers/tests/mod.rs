@@ -165,7 +165,8 @@ impl World {
                 last_transition_time: self.now(),
                 ..Default::default()
             }]);
-            self.client.update_status(node, created.revision).await.unwrap();
+            // Controllers may have written to the new node meanwhile.
+            self.client.update_status(node, 0).await.unwrap();
             let world = self.clone();
             self.ctx.spawn("lease", async move { world.renew(&name).await });
         }
