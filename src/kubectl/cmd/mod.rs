@@ -398,12 +398,10 @@ pub fn validation(flags: &Parsed) -> Result<::api::rest::FieldValidation, Error>
     }
 }
 
-/// The field manager of a command.
+/// The field manager of a command: the flag, if it is there, whose own default is not that of every way to apply.
 pub fn manager(k: &Kubectl<'_>, default: &str) -> String {
-    match k.flags.str("field-manager") {
-        "" => default.to_string(),
-        m => m.to_string(),
-    }
+    let name = if k.flags.changed("field-manager") { k.flags.str("field-manager") } else { default };
+    name.to_string()
 }
 
 #[cfg(test)]
