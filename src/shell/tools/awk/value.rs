@@ -35,7 +35,7 @@ impl Value {
             Self::Unset => "".into(),
             Self::Text(text) | Self::Input(text) => text.clone(),
             Self::Number(value) => numbers::whole(*value)
-                .map_or_else(|| super::format::format(format, &[self.clone()]), |n| n.to_string())
+                .map_or_else(|| super::format::format(format, std::slice::from_ref(self)), |n| n.to_string())
                 .into(),
         }
     }
