@@ -252,10 +252,7 @@ fn check(
     if !negative.is_empty() {
         return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
     }
-    let more = match &waiter.old {
-        Some(old) => Some(amounts::subtract_not_below_zero(&usage, &evaluator.usage(&**old, now))),
-        None => None,
-    };
+    let more = waiter.old.as_ref().map(|old| amounts::subtract_not_below_zero(&usage, &evaluator.usage(&**old, now)));
     let mut after = used.to_vec();
     for (i, quota) in quotas.iter().enumerate().filter(|(i, _)| concerned.contains(i)) {
         let delta = match (&waiter.old, &more) {

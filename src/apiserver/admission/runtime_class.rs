@@ -129,7 +129,7 @@ mod tests {
         let wide = toleration("a", "Exists", "", "");
         let other = toleration("b", "Equal", "1", "NoSchedule");
         assert_eq!(merged([&narrow, &other, &wide].into_iter()), [other.clone(), wide.clone()]);
-        assert_eq!(merged([&narrow, &narrow].into_iter()), [narrow.clone()]);
+        assert_eq!(merged([&narrow, &narrow].into_iter()), std::slice::from_ref(&narrow));
         let all = toleration("", "Exists", "", "");
         assert_eq!(merged([&all, &narrow, &wide].into_iter()), [all]);
     }

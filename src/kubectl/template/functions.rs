@@ -273,7 +273,7 @@ fn base64(text: &str) -> Result<Vec<u8>, usize> {
     if let Some(at) = body.find(|c| !valid(c)) {
         return Err(at);
     }
-    if clean.len() % 4 != 0 || clean.len() - body.len() > 2 {
+    if !clean.len().is_multiple_of(4) || clean.len() - body.len() > 2 {
         return Err(if clean.len() == body.len() { clean.len() / 4 * 4 } else { body.len() });
     }
     crate::resource::base64_decode(body).ok_or(0)

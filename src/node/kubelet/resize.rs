@@ -226,7 +226,7 @@ pub async fn run(kubelet: Rc<Kubelet>) {
 /// What a resize does to a container.
 pub enum Step {
     /// Its limits change while it runs.
-    Update(Str, Container),
+    Update(Str, Box<Container>),
     /// Its policy wants a restart: whether it is an init container, its position, the runtime's id.
     Restart(bool, usize, Str),
 }
@@ -249,7 +249,7 @@ pub fn steps(kubelet: &Kubelet, pod: &Pod, record: &PodRecord) -> Vec<Step> {
         if ["cpu", "memory"].into_iter().any(|name| changed(name) && restarts(name)) {
             steps.push(Step::Restart(init, at, run.id.clone()));
         } else {
-            steps.push(Step::Update(run.id.clone(), container.clone()));
+            steps.push(Step::Update(run.id.clone(), Box::new(container.clone())));
         }
     }
     steps

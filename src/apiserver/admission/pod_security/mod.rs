@@ -97,7 +97,7 @@ struct Policies {
 fn policies(labels: &Map<Str>) -> Policies {
     let mut errors = ErrorList::default();
     let mut wrong = |label: &str, value: &Str, why: &str| {
-        let path = Path::new("metadata").child("labels").key(&format!("{LABEL}{label}"));
+        let path = Path::new("metadata").child("labels").key(format!("{LABEL}{label}"));
         errors.push(field::invalid(&path, value, why));
     };
     let mut read = |mode: &str, fallback: Level| -> (Policy, bool, bool) {

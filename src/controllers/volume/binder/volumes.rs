@@ -136,7 +136,7 @@ impl Binder {
             );
             return self.fail_volume(client, volume, "VolumeFailedDelete", &text).await;
         };
-        if !host.path.strip_prefix("/tmp/").is_some_and(|rest| !rest.is_empty()) {
+        if host.path.strip_prefix("/tmp/").is_none_or(|rest| rest.is_empty()) {
             let text = format!("host_path deleter only supports /tmp/.+ but received provided {}", host.path);
             return self.fail_volume(client, volume, "VolumeFailedDelete", &text).await;
         }
