@@ -138,7 +138,8 @@ impl Mirroring {
         let (mut invalid, mut skipped) = (0usize, 0usize);
         for subset in endpoints.subsets.iter() {
             let ports: List<EndpointPort> = subset.ports.iter().map(port).collect();
-            let key = format!("{:?}", subset.ports.iter().map(|p| (&p.name, p.port, &p.protocol)).collect::<BTreeSet<_>>());
+            let key =
+                format!("{:?}", subset.ports.iter().map(|p| (&p.name, p.port, &p.protocol)).collect::<BTreeSet<_>>());
             let all = subset.addresses.iter().map(|a| (a, true));
             let all = all.chain(subset.not_ready_addresses.iter().map(|a| (a, false)));
             let count = subset.addresses.len() + subset.not_ready_addresses.len();
@@ -192,7 +193,9 @@ impl Mirroring {
         let mut existing: Vec<_> = self.slices.in_namespace(&key.namespace).into_iter().filter(own).collect();
         let mut errors = Vec::new();
         for slice in wanted {
-            let same = |old: &Rev<EndpointSlice>| old.address_type == slice.address_type && same_list(&old.ports, &slice.ports);
+            let same = |old: &Rev<EndpointSlice>| {
+                old.address_type == slice.address_type && same_list(&old.ports, &slice.ports)
+            };
             let result = match existing.iter().position(same) {
                 None => client.create(&key.namespace, slice).await.map(drop),
                 Some(at) => {

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::manifest;
 use crate::mapping::{Mapper, Mapping};
+use crate::paths;
 use crate::print::human::quote;
 use crate::print::table::Table;
 use crate::server::CHUNK_SIZE;
@@ -117,9 +118,6 @@ pub struct Builder {
     /// No requests at all.
     pub local: bool,
 }
-
-/// Stops what follows an unknown resource: `resource mapping not found`.
-const FILE_EXTENSIONS: [&str; 3] = [".json", ".yaml", ".yml"];
 
 impl Builder {
     /// A builder for the command's namespace and its `-f` files.
@@ -531,7 +529,7 @@ impl Builder {
             } else if f.starts_with("http://") || f.starts_with("https://") {
                 errors.push(Error::text(format!("unable to read URL {}, no network outside the cluster", quote(f))));
             } else {
-                match expand(k, f, self.recursive) {
+                match paths::expand(k, f, self.recursive) {
                     Some(found) if found.is_empty() => errors.push(Error::text(format!(
                         "error reading [{f}]: recognized file extensions are [.json .yaml .yml]"
                     ))),
@@ -700,69 +698,6 @@ impl Builder {
         };
         let _ = k;
         Ok(Info { mapping, namespace, name, source: source.to_string(), object, table: None, revision: 0 })
-    }
-}
-
-/// The files that a path means; None when it is not there.
-fn expand(k: &Kubectl<'_>, path: &str, recursive: bool) -> Option<Vec<String>> {
-    use crate::io::FileError;
-    match k.io.list_dir(path) {
-        Err(FileError::NOT_DIRECTORY) => Some(vec![path.to_string()]),
-        Err(_) => glob(k, path),
-        Ok(_) => {
-            let mut out = Vec::new();
-            walk(k, path, recursive, &mut out, 0);
-            Some(out)
-        }
-    }
-}
-
-/// Directories deeper than this are not followed.
-const MAX_DEPTH: usize = 32;
-
-fn walk(k: &Kubectl<'_>, dir: &str, recursive: bool, out: &mut Vec<String>, depth: usize) {
-    let Ok(entries) = k.io.list_dir(dir) else { return };
-    for (name, is_dir) in entries {
-        let path = if dir.ends_with('/') {
-            format!("{dir}{name}")
-        } else if dir == "." {
-            name.clone()
-        } else {
-            format!("{}/{name}", dir.strip_prefix("./").unwrap_or(dir))
-        };
-        if is_dir {
-            if recursive && depth < MAX_DEPTH {
-                walk(k, &path, recursive, out, depth + 1);
-            }
-        } else if FILE_EXTENSIONS.iter().any(|e| name.ends_with(e)) {
-            out.push(path);
-        }
-    }
-}
-
-/// `*` and `?` in the last part of a path.
-fn glob(k: &Kubectl<'_>, pattern: &str) -> Option<Vec<String>> {
-    if !pattern.contains(['*', '?']) {
-        return None;
-    }
-    let (dir, last) = pattern.rsplit_once('/').unwrap_or((".", pattern));
-    let found: Vec<String> =
-        k.io.list_dir(dir)
-            .ok()?
-            .into_iter()
-            .filter(|(n, is_dir)| !is_dir && wild(last.as_bytes(), n.as_bytes()))
-            .map(|(n, _)| if pattern.contains('/') { format!("{dir}/{n}") } else { n })
-            .collect();
-    (!found.is_empty()).then_some(found)
-}
-
-fn wild(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern.split_first(), text.split_first()) {
-        (None, None) => true,
-        (Some((b'*', p)), _) => wild(p, text) || text.split_first().is_some_and(|(_, t)| wild(pattern, t)),
-        (Some((b'?', p)), Some((_, t))) => wild(p, t),
-        (Some((a, p)), Some((b, t))) if a == b => wild(p, t),
-        _ => false,
     }
 }
 

@@ -17,6 +17,7 @@ pub mod kustomize;
 pub mod manifest;
 pub mod mapping;
 pub mod merge;
+mod paths;
 pub mod print;
 pub mod resource;
 pub mod selector;

@@ -158,7 +158,8 @@ impl CronJobController {
                 draft.changed = true;
             }
         }
-        for reference in draft.job.status.active.to_vec() {
+        let active = draft.job.status.active.clone();
+        for reference in active.iter() {
             if jobs.iter().any(|j| j.metadata.uid == reference.uid) {
                 continue;
             }
@@ -267,7 +268,8 @@ impl CronJobController {
             return Ok(());
         }
         if spec.concurrency_policy == "Replace" {
-            for reference in draft.job.status.active.to_vec() {
+            let active = draft.job.status.active.clone();
+            for reference in active.iter() {
                 klog::info("Deleting job that was still running at next scheduled start time")
                     .str("logger", LOGGER)
                     .obj("job", &reference.namespace, &reference.name)

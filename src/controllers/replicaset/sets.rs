@@ -21,8 +21,7 @@ pub(super) enum Sets {
 
 /// A ReplicationController as a ReplicaSet at the same revision.
 pub(super) fn seen(rc: &Rev<ReplicationController>) -> Rev<ReplicaSet> {
-    let mut set = ReplicaSet::default();
-    set.metadata = rc.metadata.clone();
+    let mut set = ReplicaSet { metadata: rc.metadata.clone(), ..ReplicaSet::default() };
     let spec = set.spec.make();
     spec.replicas = rc.spec.replicas;
     spec.min_ready_seconds = rc.spec.min_ready_seconds;

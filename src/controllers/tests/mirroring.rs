@@ -1,9 +1,9 @@
 //! Endpoints written by hand.
 
+use api::List;
 use api::core_v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Service, ServicePort};
 use api::discovery_v1::EndpointSlice;
 use api::meta_v1::DeleteOptions;
-use api::List;
 
 use super::{World, with_world};
 

@@ -282,10 +282,9 @@ impl Lexer<'_> {
     fn quoted(&mut self, end: char, message: &str, kind: Kind) -> Result<(), String> {
         loop {
             match self.next() {
-                Some('\\')
-                    if self.next().is_none_or(|c| c == '\n') => {
-                        return Err(message.into());
-                    }
+                Some('\\') if self.next().is_none_or(|c| c == '\n') => {
+                    return Err(message.into());
+                }
                 None | Some('\n') => return Err(message.into()),
                 Some(c) if c == end => break,
                 _ => {}

@@ -36,7 +36,7 @@ mod status_manager;
 pub mod statuses;
 mod sync;
 #[cfg(test)]
-mod tables;
+mod table_tests;
 mod terminate;
 pub mod ticks;
 mod volume_content;

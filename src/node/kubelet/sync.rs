@@ -124,7 +124,7 @@ fn resize_steps(kubelet: &Kubelet, pod: &Pod, record: &PodRecord, actions: &mut 
             continue;
         }
         match step {
-            resize::Step::Update(id, container) => updates.push((id, container)),
+            resize::Step::Update(id, container) => updates.push((id, *container)),
             resize::Step::Restart(init, at, id) => {
                 let list = if init { &pod.spec.init_containers } else { &pod.spec.containers };
                 let name = list.get(at).map(|c| c.name.clone()).unwrap_or_default();

@@ -91,8 +91,7 @@ fn a_resize_is_given_or_deferred() {
         world
             .run("grows", |pod| {
                 let mut one = container("app", "nginx:1.27");
-                let cpu = |amount: &str| Map::from([("cpu", Quantity::parse(amount).unwrap())]);
-                one.resources.requests = cpu("500m");
+                one.resources.requests = Map::from([("cpu", Quantity::parse("500m").unwrap())]);
                 one.resize_policy =
                     [ContainerResizePolicy { resource_name: "cpu".into(), restart_policy: "NotRequired".into() }]
                         .into();

@@ -3,10 +3,11 @@
 use super::Session;
 use view::{
     ClockState, Frame, InspectorBody, InspectorTab, ManifestAction, ObjectRef, Outcome, Pace, PodState, Progress,
-    Selection, Start, StoryCommand, Stream, Subject, Subscription, ToPage, ToWorld,
+    Selection, Start, StoryCommand, Stream, Subject, Subscription, TimerKind, ToPage, ToWorld,
 };
 
 const WEB: &str = include_str!("../../page/examples/deployment.yaml");
+const CRASH: &str = include_str!("../../page/examples/crash.yaml");
 const HUGE: &str = include_str!("../../page/examples/huge.yaml");
 
 pub(super) struct Page {
@@ -258,6 +259,79 @@ fn time_stops_runs_and_settles() {
             .filter_map(|f| f.faults.as_ref())
             .any(|f| f.len() == 1 && f[0].end_line == "cluster start node-2")
     );
+}
+
+#[test]
+fn what_is_to_come_is_named() {
+    let mut page = booted();
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: CRASH.into(), story: false });
+    page.pass(60_000);
+    let named =
+        |wanted: &dyn Fn(&TimerKind) -> bool| page.frames.iter().flat_map(|f| &f.timers).any(|t| wanted(&t.what));
+    assert!(named(&|t| matches!(t, TimerKind::ImagePulled { image, .. } if image.contains("busybox"))));
+    assert!(named(&|t| matches!(t, TimerKind::RestartBackOff { .. })));
+    page.send(ToWorld::Fault { line: "cluster kill kube-scheduler".into() });
+    page.pass(8000);
+    let timers = &page.last().timers;
+    let expires =
+        |t: &&view::TimerView| matches!(&t.what, TimerKind::LeaseExpires { lease } if lease == "kube-scheduler");
+    assert!(timers.iter().any(|t| expires(&t)), "{timers:?}");
+    assert!(timers.is_sorted_by_key(|t| t.at));
+}
+
+#[test]
+fn skipped_loops_are_counted_and_lose_nothing() {
+    let mut page = booted();
+    page.send(ToWorld::Fault { line: "cluster skip replicaset 50%".into() });
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+    page.pass(10_000);
+    let plane = page.frames.iter().rev().find_map(|f| f.control_plane.as_ref()).unwrap();
+    assert_eq!(plane.loops.iter().find(|l| l.name == "replicaset").map(|l| l.skip_percent), Some(50));
+    let workload = page.frames.iter().rev().flat_map(|f| &f.workloads).find(|w| w.name == "web").unwrap();
+    assert_eq!(workload.ready, 3);
+    let subject = Subject::Loop { name: "replicaset".into() };
+    page.send(ToWorld::Select(Some(Selection { subject, tab: InspectorTab::Why })));
+    page.pass(40);
+    let why = page.heard.iter().find_map(|m| match m {
+        ToPage::Inspector(i) => match &i.body {
+            InspectorBody::Why(why) => why.control_loop.clone(),
+            _ => None,
+        },
+        _ => None,
+    });
+    let state = why.unwrap();
+    assert_eq!(state.skip_percent, 50);
+    assert!(state.skipped > 0, "{state:?}");
+    assert!(state.runs.iter().any(|r| r.key == "default/web-5487f79886" && r.at > 0), "{:?}", state.runs);
+}
+
+#[test]
+fn a_node_short_of_memory_says_so_and_evicts() {
+    let mut page = booted();
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+    page.pass(6000);
+    for node in 1..=3 {
+        page.send(ToWorld::Fault { line: format!("cluster fill node-{node} memory 99%") });
+    }
+    page.send(ToWorld::Subscribe(Subscription { events: true, ..Subscription::default() }));
+    page.pass(40_000);
+    let pressed = |n: &view::NodeView| n.pressures == ["MemoryPressure"];
+    assert!(page.frames.iter().flat_map(|f| &f.nodes).any(pressed));
+    let evicted = |e: &view::EventRow| {
+        e.reason == "Evicted"
+            && e.message.starts_with("The node was low on resource: memory. Threshold quantity: 100Mi, available: ")
+    };
+    assert!(page.heard.iter().any(|m| matches!(m, ToPage::Events(rows) if rows.iter().any(evicted))));
+    assert!(page.frames.iter().flat_map(|f| &f.pods).any(|p| p.status == "Evicted"));
+}
+
+#[test]
+fn a_slow_disk_is_seen_at_its_member() {
+    let mut page = booted();
+    page.send(ToWorld::Fault { line: "cluster slow etcd disk 20ms".into() });
+    page.pass(12_000);
+    let plane = page.frames.iter().rev().find_map(|f| f.control_plane.as_ref()).unwrap();
+    assert_eq!(plane.etcd[0].fsync_micros, 20_000);
 }
 
 #[test]

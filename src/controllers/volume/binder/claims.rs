@@ -98,7 +98,8 @@ impl Binder {
         };
         // Of several the youngest, then the first by name.
         let mut defaults: Vec<Rev<StorageClass>> = self.classes.list().into_iter().filter(is_default).collect();
-        defaults.sort_small_by_key(|c| (std::cmp::Reverse(c.metadata.creation_timestamp.unix()), c.metadata.name.clone()));
+        defaults
+            .sort_small_by_key(|c| (std::cmp::Reverse(c.metadata.creation_timestamp.unix()), c.metadata.name.clone()));
         let Some(class) = defaults.into_iter().next() else { return Ok(false) };
         let mut new = (**claim).clone();
         new.spec.make().storage_class_name = OStr::some(class.metadata.name.clone());
