@@ -171,6 +171,7 @@ mod tests {
         let (spring, autumn) = (1_772_953_200, 1_793_512_800);
         assert_eq!((zone.offset(spring - 1), zone.offset(spring)), (-5 * 3600, -4 * 3600));
         assert_eq!((zone.offset(autumn - 1), zone.offset(autumn)), (-4 * 3600, -5 * 3600));
-        assert_eq!(zone.at(spring - 5 * 3600), spring);
+        // As Go reads the hour that is skipped: by the clocks after it.
+        assert_eq!(zone.at(spring - 5 * 3600), spring - 3600);
     }
 }

@@ -138,6 +138,12 @@ fn of_pod(world: &World, pod: &Pod, named: &Named) -> Vec<TimerView> {
     let mut out = Vec::new();
     let statuses = pod.status.init_container_statuses.iter().chain(pod.status.container_statuses.iter());
     for status in statuses {
+        // The status tells of the back-off only at the kubelet's next look at the pod, which is when it ends.
+        if let (Some(_), Some(at)) = (status.state.terminated.get(), sync)
+            && &*pod.status.phase == "Running"
+        {
+            out.push(TimerView { at, what: TimerKind::RestartBackOff { node: node.clone(), pod: name.clone() } });
+        }
         let Some(waiting) = status.state.waiting.get() else { continue };
         match &*waiting.reason {
             "CrashLoopBackOff" => {
