@@ -9,6 +9,8 @@ pub enum Frame {
     Start(Vec<String>),
     /// To the world: bytes of standard input, empty at its end.
     Stdin(Vec<u8>),
+    /// To the world: the oldest bytes that were not yet, are written.
+    Written,
     /// To the program: please read standard input.
     WantStdin,
     /// To the program: bytes for standard output.
@@ -32,6 +34,7 @@ impl Frame {
             Self::Stdout(bytes) => (3, bytes.clone()),
             Self::Stderr(bytes) => (4, bytes.clone()),
             Self::Exit(code) => (5, code.to_le_bytes().to_vec()),
+            Self::Written => (6, Vec::new()),
         };
         let len = u32::try_from(body.len()).map_err(io::Error::other)?;
         let mut message = vec![tag];
@@ -57,6 +60,7 @@ impl Frame {
             3 => Self::Stdout(body),
             4 => Self::Stderr(body),
             5 => Self::Exit(i64::from_le_bytes(body.try_into().map_err(|_| io::Error::other("a short frame"))?)),
+            6 => Self::Written,
             _ => return Err(io::Error::other("an unknown frame")),
         })
     }

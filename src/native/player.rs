@@ -91,12 +91,16 @@ struct Remote {
     stdin: RefCell<VecDeque<Vec<u8>>>,
     wanted: Cell<bool>,
     arrived: Notify,
+    /// Frames of output that the program has not yet said to have written.
+    unwritten: Cell<u32>,
 }
 
 impl Remote {
     fn send(&self, frame: &Frame) {
         if frame.write(&mut *self.stream.borrow_mut()).is_err() {
             self.gone.set(true);
+        } else if matches!(frame, Frame::Stdout(_) | Frame::Stderr(_)) {
+            self.unwritten.set(self.unwritten.get().saturating_add(1));
         }
     }
 }
@@ -266,6 +270,9 @@ impl Player {
             self.world.sim().run_until(limit)?;
         }
         let now = self.world.sim().now();
+        if limit <= now {
+            self.written()?;
+        }
         let mut fired = Vec::new();
         for (number, client) in &mut self.clients {
             match client {
@@ -309,6 +316,21 @@ impl Player {
         Ok(())
     }
 
+    /// Waits until the programs have written all that they were sent: one that is killed by a signal writes no more.
+    fn written(&mut self) -> Result<(), Box<dyn Error>> {
+        /// A program that writes to one that waits for the world's time would hold it back for ever.
+        const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+        let waiting = |client: &Client| matches!(client, Client::Program { remote, .. } if remote.unwritten.get() > 0);
+        while self.clients.values().any(waiting) {
+            let Ok(event) = self.events.recv_timeout(PATIENCE) else { break };
+            if let Some((code, printed)) = self.handle(event) {
+                self.sender.send(Event::BashEnded(code, printed))?;
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn handle(&mut self, event: Event) -> Option<(i32, Vec<u8>)> {
         match event {
             Event::Connected(number, stream) => {
@@ -326,6 +348,11 @@ impl Player {
                     remote.wanted.set(false);
                     remote.stdin.borrow_mut().push_back(bytes);
                     remote.arrived.notify();
+                }
+            }
+            Event::Frame(number, Frame::Written) => {
+                if let Some(Client::Program { remote, .. }) = self.clients.get(&number) {
+                    remote.unwritten.set(remote.unwritten.get().saturating_sub(1));
                 }
             }
             Event::Frame(number, _) | Event::Disconnected(number) => {
@@ -348,6 +375,7 @@ impl Player {
             stdin: RefCell::default(),
             wanted: Cell::new(false),
             arrived: Notify::new(),
+            unwritten: Cell::new(0),
         });
         let now = self.world.sim().now();
         match args.first().map(String::as_str) {

@@ -47,8 +47,12 @@ fn forward(mut stream: UnixStream, name: &str) -> io::Result<i32> {
             Frame::Stdout(bytes) => {
                 io::stdout().write_all(&bytes)?;
                 io::stdout().flush()?;
+                let _ = Frame::Written.write(&mut stream);
             }
-            Frame::Stderr(bytes) => io::stderr().write_all(&bytes)?,
+            Frame::Stderr(bytes) => {
+                io::stderr().write_all(&bytes)?;
+                let _ = Frame::Written.write(&mut stream);
+            }
             Frame::WantStdin => {
                 let mut bytes = vec![0; 65_536];
                 let n = io::stdin().read(&mut bytes)?;
@@ -56,7 +60,7 @@ fn forward(mut stream: UnixStream, name: &str) -> io::Result<i32> {
                 Frame::Stdin(bytes).write(&mut stream)?;
             }
             Frame::Exit(code) => return Ok(i32::try_from(code).unwrap_or(1)),
-            Frame::Start(_) | Frame::Stdin(_) => return Err(io::Error::other("an unexpected frame")),
+            Frame::Start(_) | Frame::Stdin(_) | Frame::Written => return Err(io::Error::other("an unexpected frame")),
         }
     }
 }
