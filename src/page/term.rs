@@ -76,6 +76,8 @@ pub struct Terminal {
 struct Running {
     id: u32,
     text: String,
+    /// The reader wanted its end: if it turns out to need more lines, it gets none.
+    interrupted: bool,
 }
 
 impl Terminal {
@@ -157,7 +159,8 @@ impl Terminal {
     pub fn interrupt(&mut self) -> Option<ToWorld> {
         self.popup = None;
         self.queue.clear();
-        if let Some(running) = &self.running {
+        if let Some(running) = &mut self.running {
+            running.interrupted = true;
             let id = running.id;
             self.print(LineKind::Note, "^C\n");
             return Some(ToWorld::Interrupt { id });
@@ -322,6 +325,7 @@ impl Terminal {
     /// The command needs more lines.
     pub fn incomplete(&mut self, id: u32) -> Vec<ToWorld> {
         match self.running.take_if(|r| r.id == id) {
+            Some(running) if running.interrupted => {}
             Some(running) => self.partial = running.text,
             None => return Vec::new(),
         }
@@ -378,7 +382,7 @@ impl Terminal {
         text.push_str(&line);
         text.push('\n');
         self.next_id = self.next_id.wrapping_add(1);
-        self.running = Some(Running { id: self.next_id, text: text.clone() });
+        self.running = Some(Running { id: self.next_id, text: text.clone(), interrupted: false });
         vec![ToWorld::Command { id: self.next_id, text }]
     }
 
@@ -542,6 +546,15 @@ mod tests {
         t.edit("half".into(), 4);
         assert_eq!(t.interrupt(), None);
         assert_eq!(t.line, "");
+    }
+
+    #[test]
+    fn a_line_interrupted_before_it_asks_for_more_gets_none() {
+        let mut t = Terminal::default();
+        typed(&mut t, "echo '");
+        assert_eq!(t.interrupt(), Some(ToWorld::Interrupt { id: 1 }));
+        assert_eq!(t.incomplete(1), vec![]);
+        assert_eq!(t.prompt(), "$ ");
     }
 
     #[test]

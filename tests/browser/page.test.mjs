@@ -189,8 +189,8 @@ test("the controllers' logs are there, can be filtered, and lead to objects", ()
     await page.getByRole("button", { name: "Apply" }).click();
     await untilReady(page, "web", 3);
     const log = page.getByRole("log", { name: "Controller logs" });
-    await log.getByText("Successfully bound pod to node").first().waitFor();
     await page.getByRole("combobox", { name: "Component" }).selectOption("kube-scheduler");
+    await log.getByText("Successfully bound pod to node").first().waitFor();
     await page.waitForFunction(() => {
       const rows = [...document.querySelectorAll(".log .r .co")];
       return rows.length > 0 && rows.every((row) => row.textContent.includes("scheduler"));
