@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 /// The seeds that are run unless told otherwise.
-const SEEDS: Range<u64> = 1..51;
+const SEEDS: Range<u64> = 1..201;
 /// Seeds that are run twice, to the same history.
 const TWICE: u64 = 3;
 
@@ -24,7 +24,7 @@ fn seeds() -> Option<Range<u64>> {
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let Some(seeds) = seeds() else {
-        eprintln!("SIMULATION_SEEDS is not of the form 1..51");
+        eprintln!("SIMULATION_SEEDS is not of the form 1..201");
         return ExitCode::FAILURE;
     };
     let mut trials = Vec::new();
