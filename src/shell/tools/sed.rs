@@ -217,10 +217,18 @@ impl Editor<'_> {
 
 fn substitute(pattern: &Regex, with: &[char], line: &[char], global: bool, nth: usize) -> Option<Vec<char>> {
     let (mut out, mut from, mut count, mut done) = (Vec::new(), 0, 0, false);
+    // Nothing right behind a match is no match of its own.
+    let mut behind = None;
     while from <= line.len() {
         let Some(captures) = pattern.find(line, from) else { break };
         let Some((start, end)) = captures.first().copied().flatten() else { break };
         out.extend_from_slice(line.get(from..start).unwrap_or_default());
+        if start == end && behind == Some(end) {
+            out.extend(line.get(end));
+            from = end + 1;
+            continue;
+        }
+        behind = Some(end);
         count += 1;
         if count >= nth {
             fill(&mut out, with, line, &captures);
@@ -468,6 +476,10 @@ mod tests {
             ("2d", false, false, "1\n2\n3\n", "1\n3\n"),
             ("1,2!d", false, false, "1\n2\n3\n", "1\n2\n"),
             ("s/a/b/g", false, false, "aXa", "bXb"),
+            ("s/a*/x/g", false, false, "abc\n", "xbxcx\n"),
+            ("s/a*/x/g", false, false, "baaac\n", "xbxcx\n"),
+            ("s/a*/x/2", false, false, "baaac\n", "bxc\n"),
+            ("s/y*/-/g", false, false, "abc\n", "-a-b-c-\n"),
             (r"s/\(a\)\(b\)/\2\1/", false, false, "xab\n", "xba\n"),
             ("s#https://[^ ]*#URL#", false, false, "at https://x/y z\n", "at URL z\n"),
             ("s/[0-9]+/<&>/2", true, false, "1 22 3\n", "1 <22> 3\n"),
