@@ -2,8 +2,9 @@
 
 use crate::faults::{Fault, Filled};
 use node::Node;
-use sim::{Duration, HostId, Scope, Sim};
+use sim::{Duration, HostId, ProcessId, Scope, Sim};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -44,6 +45,8 @@ pub struct Machines {
     components: RefCell<Vec<Component>>,
     nodes: RefCell<Vec<Rc<Node>>>,
     standing: RefCell<Vec<Standing>>,
+    /// Processes that were asked to end, by component; at most one each.
+    stopping: RefCell<BTreeMap<Rc<str>, ProcessId>>,
     hooks: Rc<dyn FaultHooks>,
     fsync: Duration,
 }
@@ -56,6 +59,7 @@ impl Machines {
             components: RefCell::default(),
             nodes: RefCell::default(),
             standing: RefCell::default(),
+            stopping: RefCell::default(),
             hooks,
             fsync,
         }
@@ -219,10 +223,21 @@ impl Machines {
     }
     fn halt(&self, component: &Component, at_once: bool) {
         if let Some(process) = self.sim.process(&component.name) {
-            if at_once { self.sim.kill(process) } else { self.sim.terminate(process) }
+            if at_once {
+                self.sim.kill(process);
+            } else {
+                self.sim.terminate(process);
+                self.stopping.borrow_mut().insert(component.name.clone(), process);
+            }
         }
     }
     fn resume(&self, component: &Component) {
+        // A start cuts a stop short that is still under way: otherwise the component would stay away once it is over.
+        if let Some(process) = self.stopping.borrow_mut().remove(&component.name)
+            && self.sim.process(&component.name) == Some(process)
+        {
+            self.sim.kill(process);
+        }
         if self.sim.process(&component.name).is_none() && self.sim.host_up(component.host) {
             (component.start)(&self.sim, component.host, &component.name);
         }

@@ -353,3 +353,23 @@ fn looking_changes_nothing() {
     };
     assert_eq!(run(false), run(true));
 }
+
+#[test]
+fn a_component_started_while_it_stops_comes_back() {
+    let mut page = booted();
+    for lines in
+        [["cluster stop etcd", "cluster restore"], ["cluster stop kube-scheduler", "cluster start kube-scheduler"]]
+    {
+        for line in lines {
+            page.send(ToWorld::Fault { line: line.into() });
+        }
+        page.pass(5_000);
+        let faults = page.frames.iter().rev().find_map(|f| f.faults.as_ref());
+        assert!(faults.is_none_or(|f| f.is_empty()), "{faults:?}");
+    }
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: WEB.into(), story: false });
+    // The lease of the scheduler that was cut short has to run out first.
+    page.pass(30_000);
+    let workload = page.frames.iter().rev().flat_map(|f| &f.workloads).find(|w| w.name == "web").unwrap();
+    assert_eq!(workload.ready, 3);
+}
