@@ -159,7 +159,7 @@ pub fn go_time(unix_nanos: i64, since_start: Option<u64>) -> String {
     let seconds = unix_nanos.div_euclid(1_000_000_000);
     let nanos = unix_nanos.rem_euclid(1_000_000_000) as u128;
     let (days, in_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil(days);
+    let (year, month, day) = api::value::time::civil(days);
     let mut text = format!(
         "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}{} +0000 UTC",
         in_day / 3600,
@@ -171,18 +171,6 @@ pub fn go_time(unix_nanos: i64, since_start: Option<u64>) -> String {
         let _ = write!(text, " m=+{}.{:09}", mono / 1_000_000_000, mono % 1_000_000_000);
     }
     text
-}
-
-/// The date of a day counted from 1970-01-01.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
 #[cfg(test)]

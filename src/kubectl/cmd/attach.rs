@@ -1,10 +1,8 @@
 //! `kubectl attach`.
 
-use super::exec::{has_pods, internal, not_attachable, relay};
-use super::logs::{container_names, has_container, no_container, pods_of};
+use super::exec::{container_of, internal, not_completed, pod_behind, relay};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::print::human::quote;
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::ExecOptions;
@@ -30,34 +28,9 @@ pub async fn attach(k: &Kubectl<'_>) -> Result<(), Error> {
     let (infos, failed) = b.run(k).await?.infos();
     failed?;
     let Some(info) = infos.into_iter().next() else { return Err(Error::text("expected a resource")) };
-    let pod = match info.mapping.kind.as_str() {
-        "Pod" => info.object,
-        kind if !has_pods(kind) => return Err(not_attachable(kind)),
-        kind => {
-            let list = pods_of(k, &info.object, kind).await?;
-            list.into_iter().next().ok_or_else(|| Error::text("timed out waiting for the condition"))?
-        }
-    };
-    let phase = pod.str("status/phase");
-    if phase == "Succeeded" || phase == "Failed" {
-        return Err(Error::text(format!("cannot attach a container in a completed pod; current phase is {phase}")));
-    }
-    let mut container = f.str("container").to_string();
-    if container.is_empty() {
-        let annotations = pod.at("metadata/annotations");
-        container = annotations.key("kubectl.kubernetes.io/default-container").as_str().unwrap_or("").to_string();
-    }
-    if container.is_empty() {
-        container = pod.str("spec/containers/0/name").to_string();
-        let several = pod.list("spec/containers").len() > 1
-            || !pod.list("spec/initContainers").is_empty()
-            || !pod.list("spec/ephemeralContainers").is_empty();
-        if several && !f.bool("quiet") {
-            k.err(&format!("Defaulted container {} out of: {}\n", quote(&container), container_names(&pod)));
-        }
-    } else if !has_container(&pod, &container) {
-        return Err(no_container(&pod, &container));
-    }
+    let pod = pod_behind(k, info).await?;
+    not_completed(&pod, "attach")?;
+    let container = container_of(k, &pod)?;
     to(k, &pod, &container).await
 }
 

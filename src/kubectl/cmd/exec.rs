@@ -1,7 +1,7 @@
 //! `kubectl exec`.
 
 use super::logs::{container_names, has_container, no_container, pods_of};
-use crate::builder::Builder;
+use crate::builder::{Builder, Info};
 use crate::error::Error;
 use crate::print::human::quote;
 use crate::server::{Piece, Stream};
@@ -33,38 +33,9 @@ pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     let (infos, failed) = b.run(k).await?.infos();
     failed?;
     let Some(info) = infos.into_iter().next() else { return Err(Error::text("expected a resource")) };
-    let pod = if info.mapping.kind == "Pod" {
-        info.object
-    } else if !has_pods(&info.mapping.kind) {
-        return Err(not_attachable(&info.mapping.kind));
-    } else {
-        let list = pods_of(k, &info.object, &info.mapping.kind).await?;
-        list.into_iter().next().ok_or_else(|| Error::text("timed out waiting for the condition"))?
-    };
-    let phase = pod.str("status/phase");
-    if phase == "Succeeded" || phase == "Failed" {
-        return Err(Error::text(format!("cannot exec into a container in a completed pod; current phase is {phase}")));
-    }
-    let mut container = f.str("container").to_string();
-    if container.is_empty() {
-        container = pod
-            .at("metadata/annotations")
-            .key("kubectl.kubernetes.io/default-container")
-            .as_str()
-            .unwrap_or("")
-            .to_string();
-    }
-    if container.is_empty() {
-        container = pod.str("spec/containers/0/name").to_string();
-        let several = pod.list("spec/containers").len() > 1
-            || !pod.list("spec/initContainers").is_empty()
-            || !pod.list("spec/ephemeralContainers").is_empty();
-        if several && !f.bool("quiet") {
-            k.err(&format!("Defaulted container {} out of: {}\n", quote(&container), container_names(&pod)));
-        }
-    } else if !has_container(&pod, &container) {
-        return Err(no_container(&pod, &container));
-    }
+    let pod = pod_behind(k, info).await?;
+    not_completed(&pod, "exec into")?;
+    let container = container_of(k, &pod)?;
     let stdin = f.bool("stdin");
     let mut tty = f.bool("tty") && stdin;
     if tty && !k.io.is_tty() {
@@ -82,6 +53,50 @@ pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
     let stream = k.exec(ns, name, options).await.map_err(internal)?;
     relay(k, stream, stdin).await
+}
+
+/// The pod of an object: itself, or the first of its pods.
+pub async fn pod_behind(k: &Kubectl<'_>, info: Info) -> Result<Value, Error> {
+    match info.mapping.kind.as_str() {
+        "Pod" => Ok(info.object),
+        kind if !has_pods(kind) => Err(not_attachable(kind)),
+        kind => {
+            let list = pods_of(k, &info.object, kind).await?;
+            list.into_iter().next().ok_or_else(|| Error::text("timed out waiting for the condition"))
+        }
+    }
+}
+
+/// Refuses a pod that has ended; `what` is what was wanted of its container.
+pub fn not_completed(pod: &Value, what: &str) -> Result<(), Error> {
+    match pod.str("status/phase") {
+        phase @ ("Succeeded" | "Failed") => {
+            Err(Error::text(format!("cannot {what} a container in a completed pod; current phase is {phase}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The container that is meant: the flag's, the annotated one, or the first, which is said where there are several.
+pub fn container_of(k: &Kubectl<'_>, pod: &Value) -> Result<String, Error> {
+    let f = &k.flags;
+    let mut container = f.str("container").to_string();
+    if container.is_empty() {
+        let annotated = pod.at("metadata/annotations").key("kubectl.kubernetes.io/default-container");
+        container = annotated.as_str().unwrap_or("").to_string();
+    }
+    if container.is_empty() {
+        container = pod.str("spec/containers/0/name").to_string();
+        let several = pod.list("spec/containers").len() > 1
+            || !pod.list("spec/initContainers").is_empty()
+            || !pod.list("spec/ephemeralContainers").is_empty();
+        if several && !f.bool("quiet") {
+            k.err(&format!("Defaulted container {} out of: {}\n", quote(&container), container_names(pod)));
+        }
+    } else if !has_container(pod, &container) {
+        return Err(no_container(pod, &container));
+    }
+    Ok(container)
 }
 
 /// Carries standard input to a remote command and its output back, until it ends.

@@ -1,28 +1,6 @@
 //! Times as Kubernetes writes them in JSON, to and from seconds since 1970.
 
-/// Days since 1970 of a date of the Gregorian calendar.
-fn days_from_civil(y: i64, m: i64, d: i64) -> i64 {
-    let y = if m <= 2 { y - 1 } else { y };
-    let era = y.div_euclid(400);
-    let yoe = y.rem_euclid(400);
-    let doy = (153 * ((m + 9) % 12) + 2) / 5 + d - 1;
-    let doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-    era * 146_097 + doe - 719_468
-}
-
-/// Year, month and day of days since 1970.
-fn civil_from_days(z: i64) -> (i64, i64, i64) {
-    let z = z + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let d = doy - (153 * mp + 2) / 5 + 1;
-    let m = if mp < 10 { mp + 3 } else { mp - 9 };
-    let y = yoe + era * 400 + i64::from(m <= 2);
-    (y, m, d)
-}
+use api::value::time::{civil, days};
 
 /// Nanoseconds since 1970 of an RFC 3339 time such as `2026-11-29T18:28:01.5Z`.
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
@@ -47,8 +25,7 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
         let s = h.parse::<i64>().ok()? * 3600 + m.parse::<i64>().ok()? * 60;
         if offset.starts_with('-') { -s } else { s }
     };
-    let unix =
-        days_from_civil(y, m, d).checked_mul(86_400)?.checked_add(hours * 3600 + minutes * 60 + seconds - shift)?;
+    let unix = days(y, m, d).checked_mul(86_400)?.checked_add(hours * 3600 + minutes * 60 + seconds - shift)?;
     unix.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
@@ -58,7 +35,7 @@ pub fn rfc1123z(nanos: i64) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let unix = nanos.div_euclid(1_000_000_000);
     let days = unix.div_euclid(86_400);
-    let (y, m, d) = civil_from_days(days);
+    let (y, m, d) = civil(days);
     let s = unix.rem_euclid(86_400);
     let day = DAYS.get(days.rem_euclid(7) as usize).unwrap_or(&"");
     let month = MONTHS.get((m - 1) as usize).unwrap_or(&"");
@@ -68,7 +45,7 @@ pub fn rfc1123z(nanos: i64) -> String {
 /// Go's RFC3339 in UTC of seconds: `2026-11-29T18:28:01Z`.
 pub fn rfc3339(nanos: i64) -> String {
     let unix = nanos.div_euclid(1_000_000_000);
-    let (y, m, d) = civil_from_days(unix.div_euclid(86_400));
+    let (y, m, d) = civil(unix.div_euclid(86_400));
     let s = unix.rem_euclid(86_400);
     format!("{y:04}-{m:02}-{d:02}T{:02}:{:02}:{:02}Z", s / 3600, s / 60 % 60, s % 60)
 }
