@@ -1,6 +1,6 @@
 //! What the shell does itself: commands that change its own state.
 
-use crate::interpreter::{Flow, Io, Shell};
+use crate::interpreter::{Dialect, Flow, Io, Shell};
 use crate::process::{LocalFuture, clean};
 use crate::signals;
 use crate::tools::{echo, printf, test};
@@ -320,9 +320,11 @@ async fn trap(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
         match (name, action.as_str()) {
             (Some(name), "-") => {
                 shell.traps.remove(name);
+                shell.trapped(name, false);
             }
             (Some(name), action) => {
                 shell.traps.insert(name.into(), action.into());
+                shell.trapped(name, true);
             }
             (None, _) => {
                 io.complain(&shell.complaint(&format!("trap: {word}: invalid signal specification"))).await;
@@ -366,15 +368,22 @@ async fn wait(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
 
 async fn kill(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     let mut words = arguments.iter().skip(1).peekable();
-    let mut signal = "TERM";
+    let mut signal = Some("TERM");
+    if argument(arguments, 1) == "-l" {
+        return list_signals(shell, arguments.get(2..).unwrap_or_default(), io).await;
+    }
     if let Some(word) = words.peek().and_then(|w| w.strip_prefix('-')).map(str::to_string) {
         words.next();
         let word = if word == "s" { words.next().cloned().unwrap_or_default() } else { word };
         match signals::named(&word) {
-            Some((_, name)) => signal = name,
-            None if word == "0" => signal = "0",
+            Some((_, name)) => signal = Some(name),
+            None if word == "0" => signal = None,
             None => {
-                io.complain(&shell.complaint(&format!("kill: {word}: invalid signal specification"))).await;
+                let complaint = match shell.dialect {
+                    Dialect::Bash => format!("kill: {word}: invalid signal specification"),
+                    Dialect::Busybox => format!("bad signal name '{word}'"),
+                };
+                io.complain(&shell.complaint(&complaint)).await;
                 shell.status = 1;
                 return Flow::Next;
             }
@@ -383,26 +392,59 @@ async fn kill(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     shell.status = 0;
     for word in words {
         let id = word.trim_start_matches('%').parse::<u32>().ok();
-        if id == Some(1) {
-            // Process 1 takes only signals it has asked for.
-            shell.signals.send(signal);
-            continue;
-        }
-        let found = {
-            let jobs = shell.jobs.borrow();
-            let found = jobs.iter().find(|job| Some(job.id) == id && job.status.get().is_none());
-            if let Some(job) = found.filter(|_| signal != "0") {
-                job.handle.abort();
-                job.status.set(Some(if signal == "KILL" { 137 } else { 143 }));
-            }
-            found.is_some()
-        };
-        if !found {
-            io.complain(&shell.complaint(&format!("kill: ({word}) - No such process"))).await;
+        if !id.is_some_and(|id| send(shell, id, signal)) {
+            let complaint = match shell.dialect {
+                Dialect::Bash => format!("kill: ({word}) - No such process"),
+                Dialect::Busybox => format!("can't kill pid {word}: No such process"),
+            };
+            io.complain(&shell.complaint(&complaint)).await;
             shell.status = 1;
         }
     }
     Flow::Next
+}
+
+/// Sends a signal to the shell itself, to a job of its, or to another process; whether there is one.
+fn send(shell: &Shell, id: u32, signal: Option<&'static str>) -> bool {
+    if id == shell.signals.id() {
+        signal.into_iter().for_each(|name| shell.signals.send(name));
+        return true;
+    }
+    let jobs = shell.jobs.borrow();
+    match jobs.iter().find(|job| job.id == id && job.status.get().is_none()) {
+        None => shell.tools.signal(id, signal),
+        Some(job) => {
+            if let Some((number, _)) = signal.and_then(signals::named) {
+                job.handle.abort();
+                job.status.set(Some(128 + number));
+            }
+            true
+        }
+    }
+}
+
+/// `kill -l [SIGNAL...]`: names for numbers and numbers for names, or all.
+async fn list_signals(shell: &mut Shell, words: &[String], io: &Io) -> Flow {
+    let mut text = String::new();
+    for word in words {
+        // The status of a process that a signal ended names the signal too.
+        let number = word.parse::<i32>().ok().map(|n| if n > 128 { n - 128 } else { n });
+        let found = match number {
+            Some(n) => signals::named(&n.to_string()).map(|(_, name)| name.to_string()),
+            None => signals::named(word).map(|(number, _)| number.to_string()),
+        };
+        let Some(found) = found else {
+            io.complain(&shell.complaint(&format!("kill: unknown signal '{word}'"))).await;
+            shell.status = 1;
+            return Flow::Next;
+        };
+        text.push_str(&found);
+        text.push('\n');
+    }
+    if words.is_empty() {
+        signals::NAMES.iter().for_each(|(number, name)| text.push_str(&format!("{number:2}) {name}\n")));
+    }
+    print(shell, io, text.as_bytes()).await
 }
 
 async fn type_(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {

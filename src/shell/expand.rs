@@ -179,7 +179,7 @@ fn value(shell: &Shell, name: &str) -> Option<String> {
     Some(match name {
         "?" => shell.status.to_string(),
         "#" => shell.positional.len().to_string(),
-        "$" => "1".into(),
+        "$" => shell.signals.id().to_string(),
         "!" => return shell.variables.get("!").cloned(),
         "-" => String::new(),
         "0" => shell.name.clone(),
@@ -320,7 +320,7 @@ fn replace(text: &str, pattern: &Pattern, with: &str, all: bool) -> String {
 
 async fn substitute(shell: &mut Shell, list: &Rc<List>, io: &Io) -> Result<String, String> {
     let buffer = Rc::new(crate::process::Buffer::default());
-    let mut inner = shell.clone();
+    let mut inner = shell.inner();
     let own = Io { stdin: io.stdin.clone(), stdout: buffer.clone() as Rc<dyn Output>, stderr: io.stderr.clone() };
     inner.list(list, &own).await;
     inner.finish(&own).await;

@@ -20,6 +20,15 @@ pub trait Tools {
     fn find(&self, name: &str) -> Option<Program>;
     /// All names, sorted, for completion.
     fn names(&self) -> Vec<String>;
+    /// The signals of a new process.
+    fn start(&self) -> Signals {
+        Signals::default()
+    }
+    /// Sends a signal, or looks only where there is none, to a process that is no job of the shell; whether there is
+    /// such a process.
+    fn signal(&self, _process: u32, _signal: Option<&'static str>) -> bool {
+        false
+    }
 }
 
 /// How a shell words its complaints.
@@ -104,6 +113,8 @@ pub struct Shell {
     pub(crate) jobs: Rc<RefCell<Vec<Job>>>,
     pub(crate) last_job: u32,
     depth: u32,
+    /// Whether it is a part of another shell's process: signals to that are not for it.
+    pub(crate) subshell: bool,
 }
 
 /// How deep functions, evals and substitutions may call each other: polls of futures nest on the stack, which is
@@ -140,7 +151,15 @@ impl Shell {
             jobs: Rc::default(),
             last_job: 0,
             depth: 0,
+            subshell: false,
         }
+    }
+    /// A shell in this one: what it does to itself stays there, and of the traps it has those that ignore.
+    pub(crate) fn inner(&self) -> Self {
+        let mut inner = self.clone();
+        inner.subshell = true;
+        inner.traps.retain(|_, action| action.is_empty());
+        inner
     }
     /// The status of the last command.
     pub fn status(&self) -> i32 {
@@ -172,6 +191,12 @@ impl Shell {
             let status = self.status;
             self.run(&text, io).await;
             self.status = status;
+        }
+    }
+    /// Takes note that a signal has a trap, or has none any more.
+    pub(crate) fn trapped(&self, name: &'static str, trapped: bool) {
+        if !self.subshell {
+            self.signals.handle(name, trapped);
         }
     }
     /// A complaint of the shell itself.
@@ -207,8 +232,16 @@ impl Shell {
             Flow::Next
         })
     }
-    /// Runs the traps of signals that came, between commands.
+    /// Runs the traps of signals that came, between commands; the end of a shell that one has killed.
     pub(crate) async fn take_signals(&mut self, io: &Io) -> Flow {
+        if self.subshell {
+            return Flow::Next;
+        }
+        if let Some(code) = self.signals.killed() {
+            self.status = code;
+            self.traps.clear();
+            return Flow::Exit;
+        }
         while let Some(signal) = self.signals.take(|s| self.traps.contains_key(s)) {
             let text = self.traps.get(signal).cloned().unwrap_or_default();
             let status = self.status;
@@ -224,7 +257,7 @@ impl Shell {
         self.last_job += 1;
         let id = 100 + self.last_job;
         let status = Rc::new(Cell::new(None));
-        let (mut inner, result) = (self.clone(), status.clone());
+        let (mut inner, result) = (self.inner(), status.clone());
         inner.jobs = Rc::default();
         let (mut and_or, mut io) = (and_or.clone(), io.clone());
         and_or.background = false;
@@ -293,7 +326,7 @@ impl Shell {
                 own.stdout = Rc::new(writer);
                 stdin = Rc::new(reader);
             }
-            let mut inner = self.clone();
+            let mut inner = self.inner();
             stages.push(async move {
                 inner.redirected(command, &own).await;
                 inner.finish(&own).await;
@@ -330,7 +363,7 @@ impl Shell {
             Command::Simple(..) => Flow::Next,
             Command::Group(list) => self.list(list, io).await,
             Command::Subshell(list) => {
-                let mut inner = self.clone();
+                let mut inner = self.inner();
                 inner.list(list, io).await;
                 inner.finish(io).await;
                 self.status = inner.status;

@@ -15,15 +15,17 @@ pub mod tools;
 pub use builtins::NAMES as BUILTINS;
 pub use interpreter::{Dialect, Flow, Io, Shell, Tools};
 pub use process::{Files, Input, LocalFuture, Output, Process, Program};
-pub use signals::{NAMES as SIGNALS, Signals, named as signal_named};
+pub use signals::{NAMES as SIGNALS, Processes, Signals, named as signal_named};
 pub use syntax::is_incomplete;
 
+use futures_util::future::Either;
 use std::rc::Rc;
 
-/// `sh`: runs `-c TEXT`, a script named by its path, or standard input; its exit code.
+/// `sh`: runs `-c TEXT`, a script named by its path, or standard input; its exit code, 128 and the signal's number if
+/// one ended it.
 pub async fn sh(ctx: sim::Ctx, process: Process, tools: Rc<dyn Tools>, dialect: Dialect, signals: Signals) -> i32 {
     let io = Io { stdin: process.stdin.clone(), stdout: process.stdout.clone(), stderr: process.stderr.clone() };
-    let mut shell = Shell::new(&ctx, tools, dialect, &process, signals);
+    let mut shell = Shell::new(&ctx, tools, dialect, &process, signals.clone());
     let mut arguments = process.args.iter().skip(1);
     let mut text = None;
     while let Some(word) = arguments.next() {
@@ -56,9 +58,17 @@ pub async fn sh(ctx: sim::Ctx, process: Process, tools: Rc<dyn Tools>, dialect: 
         Some(text) => text,
         None => String::from_utf8_lossy(&process.read_all().await).into_owned(),
     };
-    shell.run(&text, &io).await;
-    shell.finish(&io).await;
-    shell.status()
+    let run = async {
+        shell.run(&text, &io).await;
+        shell.finish(&io).await;
+        shell.status()
+    };
+    // Many programs nest on a small stack, which a boxed future does not grow.
+    let (run, killed): (LocalFuture<'_, i32>, LocalFuture<'_, i32>) = (Box::pin(run), Box::pin(signals.until_killed()));
+    match futures_util::future::select(run, killed).await {
+        Either::Left((code, _)) => signals.killed().unwrap_or(code),
+        Either::Right((code, _)) => code,
+    }
 }
 
 #[cfg(test)]

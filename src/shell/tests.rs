@@ -167,13 +167,13 @@ fn commands_give_what_bash_gives() {
 fn a_trapped_signal_is_taken_between_commands() {
     let program = "trap 'echo stopping; exit 7' TERM; while true; do nap; done";
     assert_eq!(run_with(program, Some(3)), "stopping\n[exit 7]");
-    assert_eq!(run_with("while true; do nap; done", Some(3)), "[still running]");
+    assert_eq!(run_with("while true; do nap; done", Some(3)), "[exit 143]");
     assert_eq!(run_with("trap 'echo t; exit 0' TERM; nap & nap & wait; echo no", Some(0)), "t\n");
 }
 
 #[test]
 fn an_endless_loop_keeps_time_moving() {
-    assert_eq!(run_with("while true; do :; done", Some(0)), "[still running]");
+    assert_eq!(run("while true; do :; done"), "[still running]");
 }
 
 #[test]
@@ -241,4 +241,34 @@ fn programs_run_programs() {
     ] {
         assert_eq!(run_among(Rc::new(tools::Standard(Dialect::Bash)), program, None), printed, "{program}");
     }
+}
+
+#[test]
+fn a_signal_without_a_trap_ends_the_shell() {
+    for (program, printed) in [
+        ("kill -9 $$; echo after", "[exit 137]"),
+        ("kill $$; echo after", "[exit 143]"),
+        ("kill -s INT $$", "[exit 130]"),
+        ("kill -SEGV $$", "[exit 139]"),
+        ("kill -USR1 $$; echo $?", "[exit 138]"),
+        // Who is part of the shell's process goes on without it.
+        ("(kill -9 $$; echo sub); echo after", "sub\n[exit 137]"),
+        ("x=$(kill -9 $$); echo $?", "[exit 137]"),
+        ("kill $$ | copy; echo $?", "[exit 143]"),
+        ("kill -9 $$ & wait; echo x", "[exit 137]"),
+        ("kill -9 $$ & nap; nap; echo x", "[exit 137]"),
+        // No trap of EXIT runs then, and what is trapped or ignored does not end it.
+        ("trap 'echo bye' EXIT; kill $$; echo after", "[exit 143]"),
+        ("trap '' TERM; kill $$; echo after", "after\n"),
+        ("trap 'echo caught' TERM; kill $$; echo after", "caught\nafter\n"),
+        ("trap 'echo caught' TERM; trap - TERM; kill $$; echo after", "[exit 143]"),
+        ("trap 'echo caught' KILL; kill -9 $$", "[exit 137]"),
+        ("kill -CHLD $$; kill -CONT $$; kill -URG $$; echo $?", "0\n"),
+        ("kill -0 $$; echo $?", "0\n"),
+        ("kill -l 9 137 TERM", "KILL\nKILL\n15\n"),
+        ("trap 'echo bye' EXIT; (echo in)", "in\nbye\n"),
+    ] {
+        assert_eq!(run(program), printed, "{program}");
+    }
+    assert_eq!(run_with("nap; nap; nap; echo after", Some(1)), "[exit 143]");
 }

@@ -110,6 +110,8 @@ impl Runtime {
             image: container.repository,
             version: container.tag.version,
             memory: Memory::new(config.memory_limit),
+            signals: Signals::default(),
+            processes: shell::Processes::default(),
         });
 
         let Some(program) = find(&machine, argv.first().map_or("", String::as_str)) else {
@@ -128,7 +130,7 @@ impl Runtime {
             self.touch(&uid);
             return Err(CriError::unknown(desc));
         };
-        let signals = Signals::default();
+        let signals = machine.signals.clone();
         let log = container.log.clone();
         let (stdin, writer): (Rc<dyn Input>, _) = if config.stdin {
             let (writer, reader) = pipe();

@@ -46,6 +46,10 @@ pub struct Machine {
     pub version: &'static str,
     /// What its programs hold.
     pub memory: Memory,
+    /// Signals to its first process.
+    pub signals: Signals,
+    /// The other processes that signals can be sent to.
+    pub processes: shell::Processes,
 }
 
 /// One process in a container.
@@ -190,6 +194,10 @@ impl Signals {
         }
         queue.push_back(signal);
         self.0.changed.notify();
+    }
+    /// Whether both are those of the same program.
+    pub fn same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
     }
     /// The next signal.
     pub async fn next(&self) -> Signal {

@@ -85,13 +85,30 @@ impl shell::Tools for InContainer {
         names.dedup();
         names
     }
+    fn start(&self) -> shell::Signals {
+        self.0.processes.start()
+    }
+    fn signal(&self, process: u32, signal: Option<&'static str>) -> bool {
+        if process == 1 {
+            // From within the container nothing kills its first process.
+            let known = signal.filter(|name| *name != "KILL").and_then(Signal::parse);
+            known.into_iter().for_each(|signal| self.0.signals.send(signal));
+            return true;
+        }
+        let found = self.0.processes.find(process);
+        if let (Some(to), Some(signal)) = (&found, signal) {
+            to.send(signal);
+        }
+        found.is_some()
+    }
 }
 
 /// `sh`: the project's shell, in busybox's words.
 fn sh(guest: Guest) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         let tools = Rc::new(InContainer(guest.machine.clone()));
-        let signals = shell::Signals::default();
+        let first = guest.signals.same(&guest.machine.signals);
+        let signals = if first { shell::Signals::of(1) } else { guest.machine.processes.start() };
         let run = shell::sh(guest.ctx.clone(), guest.process, tools, shell::Dialect::Busybox, signals.clone());
         let pass_on = async {
             loop {

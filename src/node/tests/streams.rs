@@ -103,6 +103,57 @@ fn a_shell_that_is_first_ignores_what_it_does_not_trap() {
 }
 
 #[test]
+fn signals_within_a_container() {
+    with_node(|world| async move {
+        world
+            .run("busy", |pod| {
+                let spec = pod.spec.make();
+                spec.restart_policy = "Never".into();
+                spec.containers = [shell("trap 'echo got; exit 7' TERM; while true; do sleep 1; done")].into();
+            })
+            .await;
+        world.until_ready("busy").await;
+        // As busybox answered in a container of a real cluster.
+        for (command, out, err, code) in [
+            ("kill -9 $$", "", "", 137),
+            ("kill -TERM $$", "", "", 143),
+            ("kill -INT $$", "", "", 130),
+            ("kill -HUP $$; echo after", "", "", 129),
+            ("trap \"echo caught\" TERM; kill $$; echo after", "caught\nafter\n", "", 0),
+            ("(kill -9 $$; echo sub); echo after", "sub\n", "", 137),
+            ("sh -c \"kill -TERM \\$\\$\"; echo $?", "143\n", "", 0),
+            ("exec kill -9 $$", "", "", 137),
+            ("kill -9 1; echo $?", "0\n", "", 0),
+            ("kill 9999; echo $?", "1\n", "sh: can't kill pid 9999: No such process\n", 0),
+            ("kill -FOO $$; echo $?", "1\n", "sh: bad signal name 'FOO'\n", 0),
+            ("kill -l 9", "KILL\n", "", 0),
+            ("kill -TERM 1; echo rc $?", "rc 0\n", "", 0),
+        ] {
+            let (said, complained, end) = world.exec("busy", &["sh", "-c", command]).await;
+            assert_eq!((&*said, &*complained), (out, err), "{command}");
+            let wanted = if code == 0 { String::new() } else { format!("exit status {code}") };
+            assert!(end.ends_with(&wanted) && end.is_empty() == wanted.is_empty(), "{command}: {end}");
+        }
+        // The last one reached the first process, which has a trap for it.
+        world.until_phase("busy", "Failed").await;
+        let ended = world.node.look().into_iter().find(|c| c.pod.1 == *"busy").map(|c| c.status.exit_code);
+        assert_eq!(ended, Some(7));
+
+        // What the first process sends itself without a trap does nothing.
+        world
+            .run("spared", |pod| {
+                let spec = pod.spec.make();
+                spec.restart_policy = "Never".into();
+                spec.containers = [shell("kill -9 $$$$; kill $$$$; sleep 2; exit 3")].into();
+            })
+            .await;
+        world.until_phase("spared", "Failed").await;
+        let ended = world.node.look().into_iter().find(|c| c.pod.1 == *"spared").map(|c| c.status.exit_code);
+        assert_eq!(ended, Some(3));
+    });
+}
+
+#[test]
 fn a_token_is_mounted() {
     with_node(|world| async move {
         world.run("web", |_| {}).await;
