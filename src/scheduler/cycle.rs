@@ -96,13 +96,24 @@ pub(crate) fn schedule(
             return outcome;
         }
     };
+    let refusal = |node: &NodeInfo| {
+        with_nominated(node)
+            .and_then(|promised| first_rejection(cycle, &filters, &promised))
+            .or_else(|| first_rejection(cycle, &filters, node))
+    };
+    // The node on which preemption made room is taken if it will do, however good others are.
+    let promised = cycle.snapshot.node(&cycle.pod.pod.status.nominated_node_name);
+    if let Some(node) = promised.filter(|node| refusal(node).is_none()) {
+        let name = node.name().clone();
+        outcome.nodes.push(NodeVerdict { node: name.clone(), rejected: None, scores: Vec::new(), total: 0 });
+        (outcome.evaluated, outcome.feasible, outcome.chosen) = (1, 1, Some(name));
+        return outcome;
+    }
     let (wanted, mut passed) = (enough_nodes(all.len()), Vec::<&NodeInfo>::new());
     let from = start.checked_rem(all.len()).unwrap_or(0);
     for node in all.iter().cycle().skip(from).take(all.len()) {
         outcome.evaluated += 1;
-        let rejected = with_nominated(node)
-            .and_then(|promised| first_rejection(cycle, &filters, &promised))
-            .or_else(|| first_rejection(cycle, &filters, node));
+        let rejected = refusal(node);
         if rejected.is_none() {
             passed.push(node);
         }

@@ -1,9 +1,9 @@
 //! The framework: what a plugin is, and what it sees (`pkg/scheduler/framework`).
 
 use crate::cache::Snapshot;
+use crate::change::Hint;
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::plugins;
-use crate::queue::Hint;
 use crate::verdict::Rejection;
 use api::selector::LabelSelector;
 use std::cell::OnceCell;
@@ -14,6 +14,10 @@ pub const MAX_NODE_SCORE: i64 = 100;
 /// What the plugins work out once for a pod and a set of nodes; each plugin has its own part.
 #[derive(Default)]
 pub struct CycleState {
+    /// Of VolumeRestrictions' filter.
+    pub restrictions: OnceCell<plugins::volume_restrictions::State>,
+    /// Of VolumeZone's filter.
+    pub zones: OnceCell<plugins::volume_zone::State>,
     /// Of PodTopologySpread's filter.
     pub spread: OnceCell<plugins::pod_topology_spread::State>,
     /// Of PodTopologySpread's score.

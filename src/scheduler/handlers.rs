@@ -1,15 +1,15 @@
 //! What the scheduler watches, and what each change does to its cache and queue (`eventhandlers.go`).
 
-use crate::node_info::{NodeInfo, PodInfo, PodKey};
-use crate::queue::{Change, Moved};
-use crate::resources::Resources;
+use crate::change::{About, Change};
+use crate::node_info::{PodInfo, PodKey};
+use crate::queue::Moved;
 use crate::server::{Inner, NAME};
-use crate::storage::{Storage, uses_claim};
+use crate::storage::Storage;
 use api::apps_v1::{ReplicaSet, StatefulSet};
 use api::core_v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service};
 use api::policy_v1::PodDisruptionBudget;
 use api::selector::{LabelSelector, Requirement};
-use api::storage_v1::StorageClass;
+use api::storage_v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
 use api::{Rev, Str};
 use client::{Client, Delta, Informer, InformerOptions, klog};
 use sim::Ctx;
@@ -30,6 +30,9 @@ pub(crate) struct Informers {
     claims: Informer<PersistentVolumeClaim>,
     volumes: Informer<PersistentVolume>,
     classes: Informer<StorageClass>,
+    csi_nodes: Informer<CSINode>,
+    csi_drivers: Informer<CSIDriver>,
+    attachments: Informer<VolumeAttachment>,
 }
 
 impl Informers {
@@ -52,6 +55,9 @@ impl Informers {
             claims: Informer::new(client.clone(), all()),
             volumes: Informer::new(client.clone(), all()),
             classes: Informer::new(client.clone(), all()),
+            csi_nodes: Informer::new(client.clone(), all()),
+            csi_drivers: Informer::new(client.clone(), all()),
+            attachments: Informer::new(client.clone(), all()),
         }
     }
     pub fn run(&self) {
@@ -66,6 +72,9 @@ impl Informers {
         self.claims.run();
         self.volumes.run();
         self.classes.run();
+        self.csi_nodes.run();
+        self.csi_drivers.run();
+        self.attachments.run();
     }
     pub async fn synced(&self) {
         self.nodes.synced().await;
@@ -79,6 +88,9 @@ impl Informers {
         self.claims.synced().await;
         self.volumes.synced().await;
         self.classes.synced().await;
+        self.csi_nodes.synced().await;
+        self.csi_drivers.synced().await;
+        self.attachments.synced().await;
     }
     /// The pod as the informer knows it.
     pub fn pod(&self, key: &PodKey) -> Option<Rev<Pod>> {
@@ -89,6 +101,9 @@ impl Informers {
             claims: self.claims.lister(),
             volumes: self.volumes.lister(),
             classes: self.classes.lister(),
+            csi_nodes: self.csi_nodes.lister(),
+            csi_drivers: self.csi_drivers.lister(),
+            attachments: self.attachments.lister(),
             assumed: assumed.clone(),
         }
     }
@@ -141,23 +156,22 @@ pub(crate) fn log_moved(ctx: &Ctx, moved: &[Moved], change: Change) {
 }
 
 impl Inner {
-    fn changed(&self, change: Change, node: Option<&Rc<NodeInfo>>, revision: u64) {
-        let moved = self.queue.borrow_mut().changed(change, node, revision, self.ctx.now());
+    fn changed(&self, change: Change, about: &About, revision: u64) {
+        self.changed_for(change, about, revision, &|_| true);
+    }
+    fn changed_for(&self, change: Change, about: &About, revision: u64, concerns: &dyn Fn(&PodInfo) -> bool) {
+        let moved = self.queue.borrow_mut().changed_for(change, about, revision, self.ctx.now(), concerns);
         log_moved(&self.ctx, &moved, change);
         if !moved.is_empty() {
             self.wake.notify();
         }
     }
-    fn storage_changed(&self, change: Change, revision: u64, concerns: &dyn Fn(&PodInfo) -> bool) {
-        let moved = self.queue.borrow_mut().changed_for(change, None, revision, self.ctx.now(), concerns);
-        log_moved(&self.ctx, &moved, change);
-        if !moved.is_empty() {
-            self.wake.notify();
-        }
-    }
-    fn node_info(&self, node: &Rev<Node>) -> Rc<NodeInfo> {
-        let known = self.cache.borrow().node(&node.metadata.name).cloned();
-        known.unwrap_or_else(|| Rc::new(NodeInfo::new(node.clone())))
+    /// A pod no longer holds the room it was promised: those of its priority and below may have it.
+    fn nomination_ended(&self, pod: &Rev<Pod>) {
+        let about = About::Pod(Some(pod.clone()), None);
+        let priority = pod.spec.priority.unwrap_or(0);
+        let concerns = |info: &PodInfo| info.priority() <= priority;
+        self.changed_for(Change::AssignedPodDeleted, &about, pod.revision, &concerns);
     }
 }
 
@@ -176,16 +190,16 @@ pub(crate) fn register(inner: &Rc<Inner>) {
     register_storage(inner);
 }
 
-/// Claims, volumes and classes, for pods that wait for them.
+/// Claims, volumes and what is known of their drivers, for pods that wait for them.
 fn register_storage(inner: &Rc<Inner>) {
     let own = inner.clone();
     inner.informers.claims.on(move |delta| {
-        if matches!(delta, Delta::Deleted(_)) {
-            return;
-        }
-        let meta = &delta.object().metadata;
-        let concerns = |info: &PodInfo| uses_claim(&info.pod, &meta.namespace, &meta.name);
-        own.storage_changed(Change::ClaimAddedOrUpdated, delta.revision(), &concerns);
+        let change = match delta {
+            Delta::Added(_) => Change::ClaimAdded,
+            Delta::Updated { .. } => Change::ClaimUpdated,
+            Delta::Deleted(_) => return,
+        };
+        own.changed(change, &About::Claim(delta.object().clone()), delta.revision());
     });
     let own = inner.clone();
     inner.informers.volumes.on(move |delta| {
@@ -196,16 +210,46 @@ fn register_storage(inner: &Rc<Inner>) {
             assumed.remove(name);
         }
         drop(assumed);
-        if !matches!(delta, Delta::Deleted(_)) {
-            own.storage_changed(Change::VolumeAddedOrUpdated, delta.revision(), &|_| true);
+        if let Some((old, new)) = written(delta) {
+            let change = if old.is_some() { Change::VolumeUpdated } else { Change::VolumeAdded };
+            own.changed(change, &About::Volume(old, new), delta.revision());
         }
     });
     let own = inner.clone();
     inner.informers.classes.on(move |delta| {
-        if matches!(delta, Delta::Added(_)) {
-            own.storage_changed(Change::StorageClassAdded, delta.revision(), &|_| true);
+        if let Some((old, new)) = written(delta) {
+            let change = if old.is_some() { Change::StorageClassUpdated } else { Change::StorageClassAdded };
+            own.changed(change, &About::Class(old, new), delta.revision());
         }
     });
+    let own = inner.clone();
+    inner.informers.csi_nodes.on(move |delta| {
+        if let Some((old, new)) = written(delta) {
+            let change = if old.is_some() { Change::CsiNodeUpdated } else { Change::CsiNodeAdded };
+            own.changed(change, &About::CsiNode(old, new), delta.revision());
+        }
+    });
+    let own = inner.clone();
+    inner.informers.csi_drivers.on(move |delta| {
+        if let Delta::Updated { old, new } = delta {
+            own.changed(Change::CsiDriverUpdated, &About::CsiDriver(old.clone(), new.clone()), delta.revision());
+        }
+    });
+    let own = inner.clone();
+    inner.informers.attachments.on(move |delta| {
+        if matches!(delta, Delta::Deleted(_)) {
+            own.changed(Change::VolumeAttachmentDeleted, &About::Nothing, delta.revision());
+        }
+    });
+}
+
+/// An object that is new or changed, behind what it was.
+fn written<T>(delta: &Delta<T>) -> Option<(Option<Rev<T>>, Rev<T>)> {
+    match delta {
+        Delta::Added(new) => Some((None, new.clone())),
+        Delta::Updated { old, new } => Some((Some(old.clone()), new.clone())),
+        Delta::Deleted(_) => None,
+    }
 }
 
 fn say(ctx: &Ctx, what: &str, place: &'static str, pod: &Pod) {
@@ -227,11 +271,12 @@ fn pod_changed(inner: &Rc<Inner>, delta: &Delta<Pod>) {
             (false, false) => {
                 say(ctx, "Update event for scheduled pod", "eventhandlers.go:426", new);
                 inner.cache.borrow_mut().set_pod(new.clone());
+                let about = || About::Pod(Some(old.clone()), Some(new.clone()));
                 if old.metadata.labels != new.metadata.labels {
-                    inner.changed(Change::AssignedPodLabels, None, new.revision);
+                    inner.changed(Change::AssignedPodLabels, &about(), new.revision);
                 }
                 if asks_less(old, new) {
-                    inner.changed(Change::PodScaledDown, None, new.revision);
+                    inner.changed(Change::AssignedPodScaledDown, &about(), new.revision);
                 }
             }
             // Pods never lose their node.
@@ -239,17 +284,16 @@ fn pod_changed(inner: &Rc<Inner>, delta: &Delta<Pod>) {
         },
         Delta::Deleted(pod) if pod.spec.node_name.is_empty() => {
             waiting_deleted(inner, pod);
+            if is_ours(pod) && !pod.status.nominated_node_name.is_empty() {
+                inner.nomination_ended(pod);
+            }
             // It may have been assumed while its deletion was on the way.
             inner.cache.borrow_mut().forget(&key(pod));
         }
         Delta::Deleted(pod) => {
             say(ctx, "Delete event for scheduled pod", "eventhandlers.go:450", pod);
-            let node = {
-                let mut cache = inner.cache.borrow_mut();
-                cache.remove_pod(&key(pod));
-                cache.node(&pod.spec.node_name).cloned()
-            };
-            inner.changed(Change::AssignedPodDeleted, node.as_ref(), pod.revision);
+            inner.cache.borrow_mut().remove_pod(&key(pod));
+            inner.changed(Change::AssignedPodDeleted, &About::Pod(Some(pod.clone()), None), pod.revision);
         }
     }
 }
@@ -282,18 +326,27 @@ fn waiting_updated(inner: &Rc<Inner>, old: &Rev<Pod>, new: &Rev<Pod>) {
     }
     say(&inner.ctx, "Update event for unscheduled pod", "eventhandlers.go:345", new);
     let mut changes = Vec::new();
-    if old.spec.tolerations != new.spec.tolerations {
-        changes.push(Change::PodTolerations);
-    }
-    if !old.spec.scheduling_gates.is_empty() && new.spec.scheduling_gates.is_empty() {
-        changes.push(Change::PodSchedulingGatesEliminated);
+    if old.metadata.labels != new.metadata.labels {
+        changes.push(Change::TargetPodLabels);
     }
     if asks_less(old, new) {
-        changes.push(Change::PodScaledDown);
+        changes.push(Change::TargetPodScaledDown);
     }
-    let moved = inner.queue.borrow_mut().update(PodInfo::new(new.clone()), &changes, inner.ctx.now());
+    if !old.spec.scheduling_gates.is_empty() && new.spec.scheduling_gates.is_empty() {
+        changes.push(Change::TargetPodSchedulingGatesEliminated);
+    }
+    if old.spec.tolerations.len() != new.spec.tolerations.len() {
+        changes.push(Change::TargetPodTolerations);
+    }
+    let about = About::Pod(Some(old.clone()), Some(new.clone()));
+    let moved = inner.queue.borrow_mut().update(PodInfo::new(new.clone()), &changes, &about, inner.ctx.now());
     if let Some(moved) = moved {
-        log_moved(&inner.ctx, &[moved], changes.first().copied().unwrap_or(Change::PodTolerations));
+        let change = changes.first().copied().unwrap_or(Change::TargetPodSchedulingGatesEliminated);
+        log_moved(&inner.ctx, &[moved], change);
+    }
+    let nominated = &old.status.nominated_node_name;
+    if !nominated.is_empty() && *nominated != new.status.nominated_node_name {
+        inner.nomination_ended(old);
     }
     inner.wake.notify();
 }
@@ -310,12 +363,8 @@ fn waiting_deleted(inner: &Rc<Inner>, pod: &Rev<Pod>) {
 
 fn placed_added(inner: &Rc<Inner>, pod: &Rev<Pod>) {
     say(&inner.ctx, "Add event for scheduled pod", "eventhandlers.go:406", pod);
-    let node = {
-        let mut cache = inner.cache.borrow_mut();
-        cache.set_pod(pod.clone());
-        cache.node(&pod.spec.node_name).cloned()
-    };
-    inner.changed(Change::AssignedPodAdded, node.as_ref(), pod.revision);
+    inner.cache.borrow_mut().set_pod(pod.clone());
+    inner.changed(Change::AssignedPodAdded, &About::Pod(None, Some(pod.clone())), pod.revision);
 }
 
 fn asks_less(old: &Pod, new: &Pod) -> bool {
@@ -333,38 +382,32 @@ fn node_changed(inner: &Rc<Inner>, delta: &Delta<Node>) {
         Delta::Added(node) => {
             klog::info("Add event for node").str("node", &node.metadata.name).log(ctx, "eventhandlers.go:69");
             inner.cache.borrow_mut().set_node(node.clone());
-            let info = inner.node_info(node);
-            for change in [
-                Change::NodeAdded,
-                Change::NodeAddedOrLabels,
-                Change::NodeAddedOrTaintsOrSpec,
-                Change::NodeAddedOrAllocatable,
-            ] {
-                inner.changed(change, Some(&info), node.revision);
-            }
+            inner.changed(Change::NodeAdded, &About::Node(None, Some(node.clone())), node.revision);
         }
         Delta::Updated { old, new } => {
             klog::info("Update event for node").str("node", &new.metadata.name).log(ctx, "eventhandlers.go:83");
             inner.cache.borrow_mut().set_node(new.clone());
             let mut changes = Vec::new();
+            if old.spec.unschedulable && !new.spec.unschedulable {
+                changes.push(Change::NodeTaints);
+            }
+            if old.status.allocatable != new.status.allocatable {
+                changes.push(Change::NodeAllocatable);
+            }
             if old.metadata.labels != new.metadata.labels {
-                changes.push(Change::NodeAddedOrLabels);
+                changes.push(Change::NodeLabels);
             }
-            if old.spec.taints != new.spec.taints || old.spec.unschedulable != new.spec.unschedulable {
-                changes.push(Change::NodeAddedOrTaintsOrSpec);
+            if old.spec.taints != new.spec.taints {
+                changes.push(Change::NodeTaints);
             }
-            if Resources::of(&old.status.allocatable) != Resources::of(&new.status.allocatable) {
-                changes.push(Change::NodeAddedOrAllocatable);
-            }
-            if !changes.is_empty() {
-                let info = inner.node_info(new);
-                changes.into_iter().for_each(|c| inner.changed(c, Some(&info), new.revision));
+            for change in changes {
+                inner.changed(change, &About::Node(Some(old.clone()), Some(new.clone())), new.revision);
             }
         }
         Delta::Deleted(node) => {
             klog::info("Delete event for node").str("node", &node.metadata.name).log(ctx, "eventhandlers.go:112");
             inner.cache.borrow_mut().remove_node(&node.metadata.name);
-            inner.changed(Change::NodeDeleted, None, node.revision);
+            inner.changed(Change::NodeDeleted, &About::Node(Some(node.clone()), None), node.revision);
         }
     }
 }

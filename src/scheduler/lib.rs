@@ -5,6 +5,7 @@
 //! every plugin said of every node is kept as a [`verdict::Attempt`] for observers.
 
 pub mod cache;
+pub mod change;
 mod cycle;
 mod events;
 pub mod framework;
@@ -19,6 +20,12 @@ mod server;
 pub mod storage;
 pub mod verdict;
 
+#[cfg(test)]
+mod hint_tests;
+#[cfg(test)]
+mod plugin_tests;
+#[cfg(test)]
+mod preemption_tests;
 #[cfg(test)]
 mod tests;
 

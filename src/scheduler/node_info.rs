@@ -62,7 +62,8 @@ pub struct Terms {
 }
 
 impl Terms {
-    fn of(pod: &Pod) -> Self {
+    /// Reads a pod's.
+    pub fn of(pod: &Pod) -> Self {
         let required = |list: &[PodAffinityTerm]| list.iter().map(|t| Term::new(pod, t, 0)).collect();
         let preferred = |list: &[WeightedPodAffinityTerm]| {
             list.iter().map(|t| Term::new(pod, &t.pod_affinity_term, t.weight)).collect()
@@ -87,6 +88,20 @@ impl Terms {
     }
 }
 
+/// The ports of its node that a pod takes (`GetHostPorts`).
+pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
+    let mut ports = Vec::new();
+    let sidecars = pod.spec.init_containers.iter().filter(|c| c.restart_policy.get() == Some("Always"));
+    for port in pod.spec.containers.iter().chain(sidecars).flat_map(|c| c.ports.iter()) {
+        if port.host_port > 0 {
+            let ip = if port.host_ip.is_empty() { "0.0.0.0".into() } else { port.host_ip.clone() };
+            let protocol = if port.protocol.is_empty() { "TCP".into() } else { port.protocol.clone() };
+            ports.push((ip, protocol, port.host_port));
+        }
+    }
+    ports
+}
+
 /// A pod with what is worked out of it once.
 pub struct PodInfo {
     /// The pod.
@@ -106,21 +121,12 @@ pub struct PodInfo {
 impl PodInfo {
     /// Reads a pod.
     pub fn new(pod: Rev<Pod>) -> Rc<Self> {
-        let mut ports = Vec::new();
-        let sidecars = pod.spec.init_containers.iter().filter(|c| c.restart_policy.get() == Some("Always"));
-        for port in pod.spec.containers.iter().chain(sidecars).flat_map(|c| c.ports.iter()) {
-            if port.host_port > 0 {
-                let ip = if port.host_ip.is_empty() { "0.0.0.0".into() } else { port.host_ip.clone() };
-                let protocol = if port.protocol.is_empty() { "TCP".into() } else { port.protocol.clone() };
-                ports.push((ip, protocol, port.host_port));
-            }
-        }
         let terms = Terms::of(&pod);
         let has_terms = terms.any();
         Rc::new(Self {
             requests: pod_requests(&pod, false),
             scoring: pod_requests(&pod, true),
-            ports,
+            ports: host_ports(&pod),
             has_terms,
             terms,
             pod,

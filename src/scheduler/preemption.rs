@@ -39,6 +39,9 @@ fn importance(pod: &PodInfo) -> (std::cmp::Reverse<i32>, i64, Str) {
 /// Whether budgets let a pod go; those that do are drawn down.
 fn violates(pod: &PodInfo, budgets: &mut [(Rev<PodDisruptionBudget>, i64)]) -> bool {
     let mut violated = false;
+    if pod.pod.metadata.labels.is_empty() {
+        return false;
+    }
     for (budget, allowed) in budgets.iter_mut().filter(|(b, _)| b.metadata.namespace == pod.pod.metadata.namespace) {
         let Ok(selector) = LabelSelector::from_ptr(&budget.spec.selector) else { continue };
         if selector.is_empty() || !selector.matches(&pod.pod.metadata.labels) {
@@ -147,7 +150,9 @@ pub fn run(
     let mut candidates = Vec::new();
     let start = offset.checked_rem(hopeful.len()).unwrap_or(0);
     for node in hopeful.iter().cycle().skip(start).take(hopeful.len()) {
-        if candidates.len() >= enough(hopeful.len()) {
+        // Candidates that violate a budget are not enough by themselves.
+        let sound = candidates.iter().any(|c: &Candidate| c.violations == 0);
+        if sound && candidates.len() >= enough(hopeful.len()) {
             break;
         }
         candidates.extend(select_victims(pod, snapshot, node, budgets));

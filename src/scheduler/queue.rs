@@ -1,7 +1,8 @@
 //! Where pods without a node wait (`pkg/scheduler/backend/queue`): the active queue in order of priority, the back-off
 //! queue, and the unschedulable pods, which wait for a change of the cluster that may help them.
 
-use crate::node_info::{NodeInfo, PodInfo, PodKey};
+use crate::change::{About, Change};
+use crate::node_info::{PodInfo, PodKey};
 use crate::plugins;
 use sim::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,68 +14,6 @@ const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(10);
 /// Unschedulable pods are tried again after this, whatever happens.
 pub const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(300);
-
-/// A change of the cluster, as far as plugins care.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
-    /// A pod on a node is new.
-    AssignedPodAdded,
-    /// The labels of a pod on a node changed.
-    AssignedPodLabels,
-    /// A pod on a node is gone.
-    AssignedPodDeleted,
-    /// A pod asks for less than before.
-    PodScaledDown,
-    /// The waiting pod itself has new tolerations.
-    PodTolerations,
-    /// Or lost its last gate.
-    PodSchedulingGatesEliminated,
-    /// A node is new.
-    NodeAdded,
-    /// A node is new, or its labels changed.
-    NodeAddedOrLabels,
-    /// A node is new, or its taints or the rest of its spec changed.
-    NodeAddedOrTaintsOrSpec,
-    /// A node is new, or what pods may use of it changed.
-    NodeAddedOrAllocatable,
-    /// A node is gone.
-    NodeDeleted,
-    /// A claim is new or changed.
-    ClaimAddedOrUpdated,
-    /// A volume is new or changed.
-    VolumeAddedOrUpdated,
-    /// A storage class is new.
-    StorageClassAdded,
-}
-
-impl Change {
-    /// The event's name in log lines.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::AssignedPodAdded => "AssignedPodAdd",
-            Self::AssignedPodLabels => "AssignedPodUpdate",
-            Self::AssignedPodDeleted => "AssignedPodDelete",
-            Self::PodScaledDown => "PodRequestScaledDown",
-            Self::PodTolerations => "UnscheduledPodUpdate",
-            Self::PodSchedulingGatesEliminated => "PodSchedulingGatesEliminated",
-            Self::NodeAdded | Self::NodeDeleted => "NodeAdd",
-            Self::NodeAddedOrLabels => "NodeLabelChange",
-            Self::NodeAddedOrTaintsOrSpec => "NodeTaintChange",
-            Self::NodeAddedOrAllocatable => "NodeAllocatableChange",
-            Self::ClaimAddedOrUpdated => "PersistentVolumeClaimAdd",
-            Self::VolumeAddedOrUpdated => "PersistentVolumeAdd",
-            Self::StorageClassAdded => "StorageClassAdd",
-        }
-    }
-}
-
-/// Which change may help a pod that a plugin refused (`QueueingHintFn`).
-pub struct Hint {
-    /// The change.
-    pub change: Change,
-    /// Whether it helps this pod, given the node that changed; always if there is no such function.
-    pub helps: Option<fn(&PodInfo, &NodeInfo) -> bool>,
-}
 
 /// A pod that waits.
 #[derive(Clone)]
@@ -117,7 +56,7 @@ pub struct Queue {
     places: BTreeMap<PodKey, Order>,
     unschedulable: BTreeMap<PodKey, Unschedulable>,
     /// Pods that are being tried, with the changes that came meanwhile.
-    in_flight: BTreeMap<PodKey, Vec<(Change, Option<Rc<NodeInfo>>, u64)>>,
+    in_flight: BTreeMap<PodKey, Vec<(Change, About, u64)>>,
     sequence: u64,
 }
 
@@ -138,7 +77,7 @@ impl Queue {
         self.enter(key, pod, now);
     }
     /// A waiting pod changed. It moves only if the change may help it.
-    pub fn update(&mut self, info: Rc<PodInfo>, changes: &[Change], now: Instant) -> Option<Moved> {
+    pub fn update(&mut self, info: Rc<PodInfo>, changes: &[Change], about: &About, now: Instant) -> Option<Moved> {
         let key = info.key();
         if let Some(pod) = self.waiting.get_mut(&key) {
             pod.info = info;
@@ -146,7 +85,7 @@ impl Queue {
         }
         if self.in_flight.contains_key(&key) {
             for change in changes {
-                self.note_in_flight(*change, None, info.pod.revision);
+                self.note_in_flight(*change, about, info.pod.revision);
             }
             return None;
         }
@@ -159,7 +98,7 @@ impl Queue {
             if gate(&info).is_some() {
                 return None;
             }
-        } else if !changes.iter().any(|c| helps(&entry.pod, *c, None)) {
+        } else if !changes.iter().any(|c| helps(&entry.pod, *c, about)) {
             return None;
         }
         let mut entry = self.unschedulable.remove(&key)?;
@@ -206,7 +145,7 @@ impl Queue {
     pub fn unschedulable(&mut self, pod: Queued, now: Instant) -> &'static str {
         let key = pod.info.key();
         let Some(missed) = self.in_flight.remove(&key) else { return "Gone" };
-        let helped = missed.iter().find(|(change, node, _)| helps(&pod, *change, node.as_deref()));
+        let helped = missed.iter().find(|(change, about, _)| helps(&pod, *change, about));
         // Without a plugin to blame it was an error: back-off alone decides.
         if helped.is_some() || pod.refused_by.is_empty() {
             return self.requeue(key, pod, now).queue;
@@ -230,24 +169,24 @@ impl Queue {
         self.enter(key.clone(), pod, now);
         Moved { key, queue: "Active" }
     }
-    /// Something changed: unschedulable pods that it may help move. `node` is the node it is about, if one.
-    pub fn changed(&mut self, change: Change, node: Option<&Rc<NodeInfo>>, revision: u64, now: Instant) -> Vec<Moved> {
-        self.changed_for(change, node, revision, now, &|_| true)
+    /// Something changed: unschedulable pods that it may help move.
+    pub fn changed(&mut self, change: Change, about: &About, revision: u64, now: Instant) -> Vec<Moved> {
+        self.changed_for(change, about, revision, now, &|_| true)
     }
     /// [`changed`](Self::changed), where only some pods have to do with what changed.
     pub fn changed_for(
         &mut self,
         change: Change,
-        node: Option<&Rc<NodeInfo>>,
+        about: &About,
         revision: u64,
         now: Instant,
         concerns: &dyn Fn(&PodInfo) -> bool,
     ) -> Vec<Moved> {
-        self.note_in_flight(change, node, revision);
+        self.note_in_flight(change, about, revision);
         let helped: Vec<PodKey> = self
             .unschedulable
             .iter()
-            .filter(|(_, e)| !e.gated && concerns(&e.pod.info) && helps(&e.pod, change, node.map(|n| &**n)))
+            .filter(|(_, e)| !e.gated && concerns(&e.pod.info) && helps(&e.pod, change, about))
             .map(|(key, _)| key.clone())
             .collect();
         let mut moved = Vec::new();
@@ -259,10 +198,10 @@ impl Queue {
         }
         moved
     }
-    fn note_in_flight(&mut self, change: Change, node: Option<&Rc<NodeInfo>>, revision: u64) {
+    fn note_in_flight(&mut self, change: Change, about: &About, revision: u64) {
         for missed in self.in_flight.values_mut() {
             if missed.len() < IN_FLIGHT_CHANGES {
-                missed.push((change, node.cloned(), revision));
+                missed.push((change, about.clone(), revision));
             }
         }
     }
@@ -317,11 +256,8 @@ fn gate(info: &PodInfo) -> Option<&'static str> {
 }
 
 /// Whether one of the plugins that refused the pod thinks that a change may help.
-fn helps(pod: &Queued, change: Change, node: Option<&NodeInfo>) -> bool {
+fn helps(pod: &Queued, change: Change, about: &About) -> bool {
     let hints = pod.refused_by.iter().filter_map(|name| plugins::named(name)).flat_map(|p| p.hints);
-    let mut fitting = hints.filter(|h| h.change == change);
-    fitting.any(|h| match (h.helps, node) {
-        (Some(helps), Some(node)) => helps(&pod.info, node),
-        _ => true,
-    })
+    let mut fitting = hints.filter(|h| h.changes.contains(&change));
+    fitting.any(|h| h.helps.is_none_or(|helps| helps(&pod.info, about)))
 }

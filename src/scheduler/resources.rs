@@ -1,6 +1,7 @@
 //! What pods ask for and nodes have (`component-helpers/resource`, `framework.Resource`).
 
 use api::core_v1::{Container, Pod, ResourceRequirements};
+use api::value::quantity::Format;
 use api::{Map, Quantity, Str};
 
 /// Amounts of resources: CPU in millicores, memory and storage in bytes, all else in units.
@@ -22,10 +23,13 @@ impl Resources {
     /// The amounts of a list.
     pub fn of(list: &Map<Quantity>) -> Self {
         let mut all = Self::default();
-        for (name, quantity) in list.iter() {
-            *all.slot(name) = if **name == *"cpu" { quantity.milli_value() } else { quantity.value() };
-        }
+        all.take(list.iter().map(|(name, quantity)| (name, quantity)));
         all
+    }
+    fn take<'a>(&mut self, list: impl Iterator<Item = (&'a Str, &'a Quantity)>) {
+        for (name, quantity) in list {
+            *self.slot(name) = if **name == *"cpu" { quantity.milli_value() } else { quantity.value() };
+        }
     }
     fn slot(&mut self, name: &Str) -> &mut i64 {
         match &**name {
@@ -49,7 +53,8 @@ impl Resources {
     }
     /// Adds `other`, `times` times (1 or -1).
     pub fn add(&mut self, other: &Self, times: i64) {
-        let put = |a: &mut i64, b: i64| *a = a.saturating_add(b.saturating_mul(times));
+        // Go's integers wrap around, and so does what the scheduler counts.
+        let put = |a: &mut i64, b: i64| *a = a.wrapping_add(b.wrapping_mul(times));
         put(&mut self.cpu, other.cpu);
         put(&mut self.memory, other.memory);
         put(&mut self.storage, other.storage);
@@ -75,14 +80,45 @@ pub const DEFAULT_CPU: i64 = 100;
 /// What scoring takes for a container that asks for no memory, in bytes (`DefaultMemoryRequest`).
 pub const DEFAULT_MEMORY: i64 = 200 << 20;
 
-fn container(requirements: &ResourceRequirements, scoring: bool) -> Resources {
-    let mut asked = Resources::of(&requirements.requests);
+/// Exact sums of quantities, sorted by name: Go sums them so, and only the sums become integers, of which it keeps the
+/// low 64 bits.
+#[derive(Clone, Default)]
+struct Sums(Vec<(Str, Quantity)>);
+
+impl Sums {
+    fn slot(&mut self, name: &Str) -> &mut Quantity {
+        let found = self.0.binary_search_by(|(n, _)| n.cmp(name));
+        if let Err(at) = found {
+            self.0.insert(at, (name.clone(), Quantity::default()));
+        }
+        let (Ok(at) | Err(at)) = found;
+        &mut self.0[at].1
+    }
+    fn add<'a>(&mut self, list: impl IntoIterator<Item = (&'a Str, &'a Quantity)>) {
+        list.into_iter().for_each(|(name, quantity)| self.slot(name).add(quantity));
+    }
+    fn max(&mut self, other: &Self) {
+        for (name, quantity) in &other.0 {
+            let slot = self.slot(name);
+            if *quantity > *slot {
+                *slot = quantity.clone();
+            }
+        }
+    }
+    fn iter(&self) -> impl Iterator<Item = (&Str, &Quantity)> {
+        self.0.iter().map(|(name, quantity)| (name, quantity))
+    }
+}
+
+fn container(requirements: &ResourceRequirements, scoring: bool) -> Sums {
+    let mut asked = Sums::default();
+    asked.add(requirements.requests.iter().map(|(name, quantity)| (name, quantity)));
     if scoring {
         if !requirements.requests.contains_key("cpu") {
-            asked.cpu = DEFAULT_CPU;
+            *asked.slot(&"cpu".into()) = Quantity::milli(DEFAULT_CPU, Format::DecimalSI);
         }
         if !requirements.requests.contains_key("memory") {
-            asked.memory = DEFAULT_MEMORY;
+            *asked.slot(&"memory".into()) = Quantity::new(DEFAULT_MEMORY, Format::BinarySI);
         }
     }
     asked
@@ -97,28 +133,28 @@ fn is_sidecar(container: &Container) -> bool {
 /// that ask for nothing count with the defaults.
 pub fn pod_requests(pod: &Pod, scoring: bool) -> Resources {
     let spec = &pod.spec;
-    let mut total = Resources::default();
+    let mut total = Sums::default();
     for c in spec.containers.iter() {
-        total.add(&container(&c.resources, scoring), 1);
+        total.add(container(&c.resources, scoring).iter());
     }
-    let (mut sidecars, mut starting) = (Resources::default(), Resources::default());
+    let (mut sidecars, mut starting) = (Sums::default(), Sums::default());
     for c in spec.init_containers.iter() {
         let asked = container(&c.resources, scoring);
         let mut now = sidecars.clone();
-        now.add(&asked, 1);
+        now.add(asked.iter());
         if is_sidecar(c) {
-            total.add(&asked, 1);
+            total.add(asked.iter());
             sidecars = now.clone();
         }
         starting.max(&now);
     }
     total.max(&starting);
     if let Some(own) = spec.resources.get() {
-        for (name, quantity) in own.requests.iter() {
-            *total.slot(name) = if **name == *"cpu" { quantity.milli_value() } else { quantity.value() };
-        }
+        own.requests.iter().for_each(|(name, quantity)| *total.slot(name) = quantity.clone());
     }
-    total.add(&Resources::of(&spec.overhead), 1);
-    total.pods = 0;
-    total
+    total.add(spec.overhead.iter().map(|(name, quantity)| (name, quantity)));
+    let mut resources = Resources::default();
+    resources.take(total.iter());
+    resources.pods = 0;
+    resources
 }

@@ -1,6 +1,7 @@
 //! The process: leader election, informers, and the loop over the active queue.
 
 use crate::cache::Cache;
+use crate::change::{About, Change};
 use crate::cycle::{self, Outcome};
 use crate::events::{self, Condition};
 use crate::framework::Cycle;
@@ -8,7 +9,7 @@ use crate::handlers::{self, Informers};
 use crate::message;
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::preemption;
-use crate::queue::{Change, Queue, Queued};
+use crate::queue::{Queue, Queued};
 use crate::verdict::{Attempt, Code};
 use api::core_v1::{Binding, ObjectReference, PersistentVolume, Pod};
 use api::{Rev, Str};
@@ -340,9 +341,10 @@ fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
 
 /// A pod that had its node did not get there: what it held is free again.
 async fn not_bound(inner: &Rc<Inner>, pod: Queued, message: &str) {
+    let placed = pod.info.pod.clone();
     fail(inner, pod, "SchedulerError", message, None).await;
     let now = inner.ctx.now();
-    let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, None, 0, now);
+    let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, &About::Pod(Some(placed), None), 0, now);
     handlers::log_moved(&inner.ctx, &moved, Change::AssignedPodDeleted);
     inner.wake.notify();
 }

@@ -6,7 +6,7 @@ use crate::plugins::node_affinity::term_matches;
 use crate::verdict::{Code, Reason, Rejection};
 use api::SortSmall;
 use api::core_v1::{PersistentVolume, PersistentVolumeClaim, Pod};
-use api::storage_v1::StorageClass;
+use api::storage_v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
 use api::volume::{
     BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, claim_class, claim_name, find_match, is_bound_to,
 };
@@ -38,13 +38,27 @@ pub struct Storage {
     pub volumes: Lister<PersistentVolume>,
     /// All classes.
     pub classes: Lister<StorageClass>,
+    /// The storage drivers of nodes.
+    pub csi_nodes: Lister<CSINode>,
+    /// All storage drivers.
+    pub csi_drivers: Lister<CSIDriver>,
+    /// Which volumes are attached to which nodes.
+    pub attachments: Lister<VolumeAttachment>,
     /// Volumes that were promised to claims.
     pub assumed: Rc<RefCell<BTreeMap<Str, Rev<PersistentVolume>>>>,
 }
 
 impl Default for Storage {
     fn default() -> Self {
-        Storage { claims: Lister::of([]), volumes: Lister::of([]), classes: Lister::of([]), assumed: Rc::default() }
+        Storage {
+            claims: Lister::of([]),
+            volumes: Lister::of([]),
+            classes: Lister::of([]),
+            csi_nodes: Lister::of([]),
+            csi_drivers: Lister::of([]),
+            attachments: Lister::of([]),
+            assumed: Rc::default(),
+        }
     }
 }
 
@@ -289,7 +303,7 @@ impl Step {
 /// Whether a volume can be reached from a node (`CheckNodeAffinity`).
 fn reaches(node: &NodeInfo, volume: &PersistentVolume) -> bool {
     let required = volume.spec.node_affinity.get().and_then(|a| a.required.get());
-    required.is_none_or(|r| r.node_selector_terms.iter().any(|term| term_matches(term, node)))
+    required.is_none_or(|r| r.node_selector_terms.iter().any(|term| term_matches(term, &node.node)))
 }
 
 /// Whether a class makes volumes for this node.
@@ -379,7 +393,7 @@ mod tests {
             claims: Lister::of(claims.into_iter().map(|o| Rev::new(1, o))),
             volumes: Lister::of(volumes.into_iter().map(|o| Rev::new(1, o))),
             classes: Lister::of(classes.into_iter().map(|o| Rev::new(1, o))),
-            assumed: Rc::default(),
+            ..Storage::default()
         }
     }
 

@@ -2,10 +2,11 @@
 //! formulas, or taken from recordings where these show them.
 
 use crate::cache::Snapshot;
+use crate::change::{About, Change};
 use crate::cycle::{self, enough_nodes};
 use crate::framework::Cycle;
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
-use crate::queue::{Change, Queue};
+use crate::queue::Queue;
 use crate::verdict::Code;
 use crate::{message, preemption};
 use api::core_v1::{Node, Pod};
@@ -13,7 +14,7 @@ use api::{Object, Rev};
 use sim::{Duration, Instant, Rng};
 use std::rc::Rc;
 
-fn decode<T: Object + Default>(yaml: &str) -> T {
+pub(crate) fn decode<T: Object + Default>(yaml: &str) -> T {
     let value = api::yaml::parse(yaml).expect("YAML");
     let mut object = T::default();
     api::json::decode(value.to_json().as_bytes(), &mut object, false).expect("an object");
@@ -21,7 +22,7 @@ fn decode<T: Object + Default>(yaml: &str) -> T {
     object
 }
 
-fn pod(name: &str, spec: &str) -> Rc<PodInfo> {
+pub(crate) fn pod(name: &str, spec: &str) -> Rc<PodInfo> {
     let text = format!("metadata: {{name: {name}, namespace: default, labels: {{app: web}}}}\nspec: {spec}");
     PodInfo::new(Rev::new(1, decode::<Pod>(&text)))
 }
@@ -32,28 +33,28 @@ fn asking(name: &str, cpu: &str, memory: &str) -> Rc<PodInfo> {
 }
 
 /// A node of 4 CPUs and 8Gi in a zone, with taints and other parts of its spec.
-fn node(name: &str, zone: &str, spec: &str) -> NodeInfo {
+pub(crate) fn node(name: &str, zone: &str, spec: &str) -> NodeInfo {
     let labels = format!("{{kubernetes.io/hostname: {name}, topology.kubernetes.io/zone: {zone}}}");
     let status = "{allocatable: {cpu: '4', memory: 8Gi, pods: '110'}}";
     let text = format!("metadata: {{name: {name}, labels: {labels}}}\nspec: {spec}\nstatus: {status}");
     NodeInfo::new(Rev::new(1, decode::<Node>(&text)))
 }
 
-fn snapshot(nodes: Vec<NodeInfo>) -> Snapshot {
+pub(crate) fn snapshot(nodes: Vec<NodeInfo>) -> Snapshot {
     Snapshot { nodes: nodes.into_iter().map(Rc::new).collect(), ..Snapshot::default() }
 }
 
-fn three() -> Vec<NodeInfo> {
+pub(crate) fn three() -> Vec<NodeInfo> {
     ["a", "b", "c"].map(|z| node(&format!("node-{z}"), &format!("z{z}"), "{}")).into()
 }
 
-fn schedule(pod: &PodInfo, snapshot: &Snapshot) -> cycle::Outcome {
+pub(crate) fn schedule(pod: &PodInfo, snapshot: &Snapshot) -> cycle::Outcome {
     let cycle = Cycle::new(pod, snapshot, None);
     cycle::schedule(&cycle, &mut 0, &|_| None, &mut Rng::split(1, "test"))
 }
 
 /// `node: plugin reason [numbers]` of each refusal.
-fn refusals(outcome: &cycle::Outcome) -> Vec<String> {
+pub(crate) fn refusals(outcome: &cycle::Outcome) -> Vec<String> {
     let refused = outcome.nodes.iter().filter_map(|n| Some((n.node.clone(), n.rejected.as_ref()?)));
     refused
         .map(|(node, (plugin, r))| {
@@ -206,15 +207,15 @@ fn an_unschedulable_pod_waits_for_a_change_that_helps_and_for_its_back_off() {
     assert_eq!(queue.unschedulable(tried, second(0)), "Unschedulable");
     assert_eq!(queue.lengths(), (0, 0, 1));
     // New labels say nothing to the plugin that refused it; freed room does, after the back-off of a second.
-    assert!(queue.changed(Change::NodeAddedOrLabels, None, 5, second(0)).is_empty());
-    assert_eq!(queue.changed(Change::AssignedPodDeleted, None, 6, second(0))[0].queue, "Backoff");
+    assert!(queue.changed(Change::NodeLabels, &About::Nothing, 5, second(0)).is_empty());
+    assert_eq!(queue.changed(Change::AssignedPodDeleted, &About::Nothing, 6, second(0))[0].queue, "Backoff");
     assert_eq!(queue.next_flush(), Some(second(1)));
     assert!(queue.flush(second(1)));
     let mut again = queue.pop().expect("the pod");
     assert_eq!((again.attempts, again.causes.as_slice()), (2, [1, 6].as_slice()));
     // A change while it is tried is not missed.
     again.refused_by.insert("NodeResourcesFit");
-    queue.changed(Change::AssignedPodDeleted, None, 7, second(3));
+    queue.changed(Change::AssignedPodDeleted, &About::Nothing, 7, second(3));
     assert_ne!(queue.unschedulable(again, second(3)), "Unschedulable");
 }
 
@@ -240,6 +241,6 @@ fn gates_keep_a_pod_out_until_they_are_gone_and_priority_goes_first() {
     let order: Vec<String> = std::iter::from_fn(|| queue.pop()).map(|p| p.info.key().to_string()).collect();
     assert_eq!(order, ["default/high", "default/low"]);
     assert!(queue.is_gated(&PodKey("default".into(), "gated".into())));
-    queue.update(pod("gated", &spec("")), &[Change::PodSchedulingGatesEliminated], second(2));
+    queue.update(pod("gated", &spec("")), &[Change::TargetPodSchedulingGatesEliminated], &About::Nothing, second(2));
     assert_eq!(queue.lengths().0, 1);
 }

@@ -1,8 +1,6 @@
 //! DefaultPreemption: its PostFilter is [`crate::preemption`]; here is its place among the plugins.
 
 use crate::framework::Plugin;
-use crate::queue::{Change, Hint};
 
-/// Its row in the table.
-pub static PLUGIN: Plugin =
-    Plugin { hints: &[Hint { change: Change::AssignedPodDeleted, helps: None }], ..Plugin::named("DefaultPreemption") };
+/// Its row in the table. A pod that waits for its victims is moved by the hints of the plugins that refused it.
+pub static PLUGIN: Plugin = Plugin::named("DefaultPreemption");

@@ -1,10 +1,11 @@
 //! InterPodAffinity: near to or far from other pods, required and preferred, in both directions.
 
+use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
-use crate::node_info::{NodeInfo, PodInfo, Term};
-use crate::queue::{Change, Hint};
+use crate::node_info::{NodeInfo, PodInfo, Term, Terms};
 use crate::verdict::Rejection;
 use api::Str;
+use api::core_v1::{Node, Pod};
 use std::collections::BTreeMap;
 
 /// Its row in the table.
@@ -16,10 +17,12 @@ pub static PLUGIN: Plugin = Plugin {
     score: Some(score),
     normalize: Some(normalize),
     hints: &[
-        Hint { change: Change::AssignedPodAdded, helps: None },
-        Hint { change: Change::AssignedPodDeleted, helps: None },
-        Hint { change: Change::AssignedPodLabels, helps: None },
-        Hint { change: Change::NodeAddedOrLabels, helps: None },
+        Hint::when(
+            &[Change::AssignedPodAdded, Change::AssignedPodLabels, Change::AssignedPodDeleted],
+            after_pod_changed,
+        ),
+        Hint::always(&[Change::TargetPodLabels]),
+        Hint::when(&[Change::NodeAdded, Change::NodeLabels], after_node_changed),
     ],
     ..Plugin::named("InterPodAffinity")
 };
@@ -148,4 +151,33 @@ fn normalize(_: &Cycle<'_>, scores: &mut [i64], _: &[&NodeInfo]) {
     for score in scores {
         *score = if max == min { 0 } else { MAX_NODE_SCORE * (*score - min) / (max - min) };
     }
+}
+
+/// Whether a term is about a pod, as hints ask: they know no labels of namespaces.
+fn is_about(term: &Term, pod: &Pod) -> bool {
+    term.matches(pod, &|_| api::Map::default())
+}
+
+fn after_pod_changed(info: &PodInfo, about: &About) -> bool {
+    let terms = &info.terms;
+    let wanted = |pod: &Pod| !terms.affinity.is_empty() && terms.affinity.iter().all(|t| is_about(t, pod));
+    let avoided = |pod: &Pod| terms.anti_affinity.iter().any(|t| is_about(t, pod));
+    match about.pod() {
+        (Some(old), Some(new)) => (!wanted(old) && wanted(new)) || (avoided(old) && !avoided(new)),
+        (None, Some(new)) => wanted(new),
+        (Some(old), None) => avoided(old) || Terms::of(old).anti_affinity.iter().any(|t| is_about(t, &info.pod)),
+        (None, None) => true,
+    }
+}
+
+fn after_node_changed(info: &PodInfo, about: &About) -> bool {
+    let (old, Some(new)) = about.node() else { return true };
+    let label = |node: &Node, key: &Str| node.metadata.labels.get(key).cloned();
+    let appears = |term: &Term| {
+        let value = label(new, &term.key);
+        value.is_some() && old.is_none_or(|old| label(old, &term.key) != value)
+    };
+    let moves =
+        |term: &Term| old.is_none_or(|old| label(old, &term.key).is_some_and(|v| label(new, &term.key) != Some(v)));
+    info.terms.affinity.iter().any(appears) || info.terms.anti_affinity.iter().any(moves)
 }

@@ -10,23 +10,29 @@ mod node_ports;
 mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 mod node_unschedulable;
+mod node_volume_limits;
 pub mod pod_topology_spread;
 mod scheduling_gates;
 pub mod taint_toleration;
 pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
 use crate::framework::Plugin;
 
 /// All plugins, in the order of the default profile.
-pub static ALL: [&Plugin; 13] = [
+pub static ALL: [&Plugin; 16] = [
     &scheduling_gates::PLUGIN,
-    &node_unschedulable::PLUGIN,
     &node_name::PLUGIN,
+    &node_unschedulable::PLUGIN,
     &taint_toleration::PLUGIN,
     &node_affinity::PLUGIN,
     &node_ports::PLUGIN,
     &node_resources_fit::PLUGIN,
+    &volume_restrictions::PLUGIN,
+    &node_volume_limits::PLUGIN,
     &volume_binding::PLUGIN,
+    &volume_zone::PLUGIN,
     &pod_topology_spread::PLUGIN,
     &inter_pod_affinity::PLUGIN,
     &default_preemption::PLUGIN,

@@ -1,11 +1,11 @@
 //! NodeAffinity: nodeSelector and node affinity, required and preferred.
 
+use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter, normalize_to_max};
 use crate::node_info::{NodeInfo, PodInfo};
-use crate::queue::{Change, Hint};
 use crate::verdict::Rejection;
 use api::Str;
-use api::core_v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+use api::core_v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use std::collections::BTreeSet;
 
 /// Its row in the table.
@@ -16,7 +16,7 @@ pub static PLUGIN: Plugin = Plugin {
     pre_score: Some(pre_score),
     score: Some(score),
     normalize: Some(|_, scores, _| normalize_to_max(scores, false)),
-    hints: &[Hint { change: Change::NodeAddedOrLabels, helps: Some(matches) }],
+    hints: &[Hint::when(&[Change::NodeAdded, Change::NodeLabels], after_node_changed)],
     ..Plugin::named("NodeAffinity")
 };
 
@@ -50,20 +50,25 @@ fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
 }
 
 /// Whether all of a term holds; an empty term matches nothing.
-pub fn term_matches(term: &NodeSelectorTerm, node: &NodeInfo) -> bool {
+pub fn term_matches(term: &NodeSelectorTerm, node: &Node) -> bool {
     if term.match_expressions.is_empty() && term.match_fields.is_empty() {
         return false;
     }
-    let label = |key: &str| node.node.metadata.labels.get(key).map(|v| &**v);
+    let label = |key: &str| node.metadata.labels.get(key).map(|v| &**v);
     term.match_expressions.iter().all(|r| holds(r, label(&r.key)))
-        && term.match_fields.iter().all(|r| *r.key == *NAME_FIELD && holds(r, Some(node.name())))
+        && term.match_fields.iter().all(|r| *r.key == *NAME_FIELD && holds(r, Some(&node.metadata.name)))
 }
 
 /// Whether the pod's selector and required affinity take the node.
-pub fn matches(pod: &PodInfo, node: &NodeInfo) -> bool {
-    let labels = &node.node.metadata.labels;
+pub fn matches(pod: &PodInfo, node: &Node) -> bool {
+    let labels = &node.metadata.labels;
     pod.pod.spec.node_selector.iter().all(|(k, v)| labels.get(k) == Some(v))
         && required(pod).is_none_or(|s| s.node_selector_terms.iter().any(|t| term_matches(t, node)))
+}
+
+fn after_node_changed(pod: &PodInfo, about: &About) -> bool {
+    let (old, new) = about.node();
+    new.is_none_or(|n| matches(pod, n)) && old.is_none_or(|n| !matches(pod, n))
 }
 
 /// Nodes named by `metadata.name In [...]` in all terms, so that the others need not be looked at.
@@ -95,7 +100,7 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
 }
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
-    if matches(cycle.pod, node) {
+    if matches(cycle.pod, &node.node) {
         return None;
     }
     let labels = &node.node.metadata.labels;
@@ -117,7 +122,8 @@ fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
     let Some(affinity) = cycle.pod.pod.spec.affinity.get().and_then(|a| a.node_affinity.get()) else { return 0 };
     let preferred = affinity.preferred_during_scheduling_ignored_during_execution.iter();
     // A preferred term that is empty matches every node.
-    let fits =
-        |t: &NodeSelectorTerm| t.match_expressions.is_empty() && t.match_fields.is_empty() || term_matches(t, node);
+    let fits = |t: &NodeSelectorTerm| {
+        t.match_expressions.is_empty() && t.match_fields.is_empty() || term_matches(t, &node.node)
+    };
     preferred.filter(|t| t.weight != 0 && fits(&t.preference)).map(|t| i64::from(t.weight)).sum()
 }

@@ -1,16 +1,13 @@
 //! NodeName: the node that the pod names, and no other.
 
+use crate::change::{Change, Hint};
 use crate::framework::{Cycle, Plugin};
 use crate::node_info::NodeInfo;
-use crate::queue::{Change, Hint};
 use crate::verdict::Rejection;
 
 /// Its row in the table.
-pub static PLUGIN: Plugin = Plugin {
-    filter: Some(filter),
-    hints: &[Hint { change: Change::NodeAdded, helps: None }],
-    ..Plugin::named("NodeName")
-};
+pub static PLUGIN: Plugin =
+    Plugin { filter: Some(filter), hints: &[Hint::always(&[Change::NodeAdded])], ..Plugin::named("NodeName") };
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
     let wanted = &cycle.pod.pod.spec.node_name;

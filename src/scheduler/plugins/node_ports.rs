@@ -1,21 +1,27 @@
 //! NodePorts: ports of the node that pods on it have taken.
 
+use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
-use crate::node_info::{HostPort, NodeInfo};
-use crate::queue::{Change, Hint};
+use crate::node_info::{HostPort, NodeInfo, PodInfo, host_ports};
 use crate::verdict::Rejection;
 
 /// Its row in the table.
 pub static PLUGIN: Plugin = Plugin {
     pre_filter: Some(|cycle| if cycle.pod.ports.is_empty() { PreFilter::Skip } else { PreFilter::Go }),
     filter: Some(filter),
-    hints: &[Hint { change: Change::AssignedPodDeleted, helps: None }, Hint { change: Change::NodeAdded, helps: None }],
+    hints: &[Hint::when(&[Change::AssignedPodDeleted], after_pod_deleted), Hint::always(&[Change::NodeAdded])],
     ..Plugin::named("NodePorts")
 };
 
 fn conflict(a: &HostPort, b: &HostPort) -> bool {
     let any = |ip: &str| ip == "0.0.0.0" || ip.is_empty();
     a.1 == b.1 && a.2 == b.2 && (a.0 == b.0 || any(&a.0) || any(&b.0))
+}
+
+fn after_pod_deleted(pod: &PodInfo, about: &About) -> bool {
+    about.pod().0.is_none_or(|deleted| {
+        host_ports(deleted).iter().any(|freed| pod.ports.iter().any(|wanted| conflict(wanted, freed)))
+    })
 }
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {

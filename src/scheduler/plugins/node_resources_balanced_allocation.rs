@@ -26,7 +26,8 @@ fn balance(used: [(i64, i64); 2]) -> i64 {
 
 fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
     let (asked, used, has) = (&cycle.pod.requests, &node.requested, &node.allocatable);
-    let with = balance([(used.cpu + asked.cpu, has.cpu), (used.memory + asked.memory, has.memory)]);
+    let with =
+        balance([(used.cpu.wrapping_add(asked.cpu), has.cpu), (used.memory.wrapping_add(asked.memory), has.memory)]);
     let without = balance([(used.cpu, has.cpu), (used.memory, has.memory)]);
     MAX_NODE_SCORE / 2 + (MAX_NODE_SCORE / 2 + with - without) / 2
 }

@@ -1,9 +1,9 @@
 //! NodeResourcesFit: what the pod asks for against what the node has left; prefers nodes with more left.
 
+use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin};
 use crate::node_info::{NodeInfo, PodInfo};
-use crate::queue::{Change, Hint};
-use crate::resources::Resources;
+use crate::resources::{Resources, pod_requests};
 use crate::verdict::{Code, Reason, Rejection};
 use std::borrow::Cow;
 
@@ -14,9 +14,9 @@ pub static PLUGIN: Plugin = Plugin {
     pre_score: Some(|_, _| true),
     score: Some(score),
     hints: &[
-        Hint { change: Change::AssignedPodDeleted, helps: None },
-        Hint { change: Change::NodeAddedOrAllocatable, helps: Some(fits_alone) },
-        Hint { change: Change::PodScaledDown, helps: None },
+        Hint::always(&[Change::AssignedPodDeleted, Change::TargetPodScaledDown]),
+        Hint::when(&[Change::NodeAdded, Change::NodeAllocatable], after_node_changed),
+        Hint::when(&[Change::AssignedPodScaledDown], after_pod_scaled_down),
     ],
     ..Plugin::named("NodeResourcesFit")
 };
@@ -41,7 +41,7 @@ pub fn check(pod: &PodInfo, node: &NodeInfo) -> Option<Rejection> {
         rejection.reasons.push(Reason { text: Cow::Borrowed("Too many pods"), numbers });
     }
     let mut compare = |name: Cow<'static, str>, asked: i64, used: i64, has: i64, show: &dyn Fn(i64) -> String| {
-        let free = has.saturating_sub(used);
+        let free = has.wrapping_sub(used);
         if asked > 0 && asked > free {
             let numbers = format!("{} > {} free of {}", show(asked), show(free), show(has));
             rejection.reasons.push(Reason { text: name, numbers });
@@ -60,23 +60,44 @@ pub fn check(pod: &PodInfo, node: &NodeInfo) -> Option<Rejection> {
     (!rejection.reasons.is_empty()).then_some(rejection)
 }
 
-/// Whether the pod would fit if the node were empty.
-fn fits_alone(pod: &PodInfo, node: &NodeInfo) -> bool {
-    let empty = NodeInfo { pods: Vec::new(), requested: Resources::default(), ..node.clone() };
-    check(pod, &empty).is_none()
+/// Whether one of the resources that `pod` asks for is larger in `after` than in `before`.
+fn more_for(pod: &PodInfo, before: &Resources, after: &Resources) -> bool {
+    let asked = &pod.requests;
+    (asked.cpu > 0 && after.cpu > before.cpu)
+        || (asked.memory > 0 && after.memory > before.memory)
+        || (asked.storage > 0 && after.storage > before.storage)
+        || asked.scalars.iter().any(|(name, amount)| *amount != 0 && after.scalar(name) > before.scalar(name))
+}
+
+/// Whether the pod would fit on the node if that were empty, and there is more of something it asks for.
+fn after_node_changed(pod: &PodInfo, about: &About) -> bool {
+    let (old, Some(new)) = about.node() else { return true };
+    if check(pod, &NodeInfo::new(new.clone())).is_some() {
+        return false;
+    }
+    old.is_none_or(|old| {
+        let (before, after) = (Resources::of(&old.status.allocatable), Resources::of(&new.status.allocatable));
+        after.pods > before.pods || more_for(pod, &before, &after)
+    })
+}
+
+fn after_pod_scaled_down(pod: &PodInfo, about: &About) -> bool {
+    let (Some(old), Some(new)) = about.pod() else { return true };
+    more_for(pod, &pod_requests(new, false), &pod_requests(old, false))
 }
 
 /// LeastAllocated over CPU and memory.
 fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
     let (asked, used, has) = (&cycle.pod.scoring, &node.scoring, &node.allocatable);
     let (mut sum, mut weights) = (0, 0);
-    for (requested, capacity) in [(used.cpu + asked.cpu, has.cpu), (used.memory + asked.memory, has.memory)] {
+    let sums = [(used.cpu.wrapping_add(asked.cpu), has.cpu), (used.memory.wrapping_add(asked.memory), has.memory)];
+    for (requested, capacity) in sums {
         if capacity == 0 {
             continue;
         }
         weights += 1;
         if requested <= capacity {
-            sum += (capacity - requested).saturating_mul(MAX_NODE_SCORE) / capacity;
+            sum += capacity.wrapping_sub(requested).wrapping_mul(MAX_NODE_SCORE).checked_div(capacity).unwrap_or(0);
         }
     }
     if weights == 0 { 0 } else { sum / weights }

@@ -2,12 +2,12 @@
 
 use super::node_affinity;
 use super::taint_toleration::tolerates;
+use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
-use crate::node_info::NodeInfo;
-use crate::queue::{Change, Hint};
+use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::Rejection;
 use api::Str;
-use api::core_v1::TopologySpreadConstraint;
+use api::core_v1::{Node, Pod, TopologySpreadConstraint};
 use api::selector::{LabelSelector, Operator, Requirement};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +20,15 @@ pub static PLUGIN: Plugin = Plugin {
     score: Some(score),
     normalize: Some(normalize),
     hints: &[
-        Hint { change: Change::AssignedPodAdded, helps: None },
-        Hint { change: Change::AssignedPodDeleted, helps: None },
-        Hint { change: Change::AssignedPodLabels, helps: None },
-        Hint { change: Change::NodeAddedOrLabels, helps: None },
-        Hint { change: Change::NodeDeleted, helps: None },
+        Hint::when(
+            &[Change::AssignedPodAdded, Change::AssignedPodLabels, Change::AssignedPodDeleted],
+            after_pod_changed,
+        ),
+        Hint::when(&[Change::TargetPodTolerations, Change::TargetPodLabels], after_own_change),
+        Hint::when(
+            &[Change::NodeAdded, Change::NodeLabels, Change::NodeTaints, Change::NodeDeleted],
+            after_node_changed,
+        ),
     ],
     ..Plugin::named("PodTopologySpread")
 };
@@ -59,8 +63,7 @@ pub struct ScoreState {
     ignored: BTreeSet<Str>,
 }
 
-fn constraints(cycle: &Cycle<'_>, action: &str) -> Vec<Constraint> {
-    let pod = &cycle.pod.pod;
+fn constraints(pod: &Pod, action: &str) -> Vec<Constraint> {
     let read = |c: &TopologySpreadConstraint| {
         let mut requirements = LabelSelector::from_ptr(&c.label_selector).ok()?.requirements().to_vec();
         for key in c.match_label_keys.iter() {
@@ -97,7 +100,7 @@ fn default_constraints(cycle: &Cycle<'_>) -> Vec<Constraint> {
 
 impl Constraint {
     fn includes(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> bool {
-        if self.honor_affinity && !node_affinity::matches(cycle.pod, node) {
+        if self.honor_affinity && !node_affinity::matches(cycle.pod, &node.node) {
             return false;
         }
         let hard = |t: &&api::core_v1::Taint| t.effect == *"NoSchedule" || t.effect == *"NoExecute";
@@ -118,17 +121,17 @@ impl Constraint {
     }
 }
 
-fn has_all(node: &NodeInfo, constraints: &[Constraint]) -> bool {
-    constraints.iter().all(|c| node.node.metadata.labels.contains_key(&c.key))
+fn has_all(node: &Node, constraints: &[Constraint]) -> bool {
+    constraints.iter().all(|c| node.metadata.labels.contains_key(&c.key))
 }
 
 fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
-    let constraints = constraints(cycle, "DoNotSchedule");
+    let constraints = constraints(&cycle.pod.pod, "DoNotSchedule");
     if constraints.is_empty() {
         return PreFilter::Skip;
     }
     let mut counts = vec![BTreeMap::new(); constraints.len()];
-    for node in cycle.snapshot.nodes.iter().filter(|n| has_all(n, &constraints)) {
+    for node in cycle.snapshot.nodes.iter().filter(|n| has_all(&n.node, &constraints)) {
         for (c, counts) in constraints.iter().zip(&mut counts) {
             if c.includes(cycle, node)
                 && let Some(value) = node.node.metadata.labels.get(&c.key)
@@ -162,13 +165,13 @@ fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
 #[expect(clippy::cast_precision_loss, reason = "numbers of nodes")]
 fn pre_score(cycle: &Cycle<'_>, passed: &[&NodeInfo]) -> bool {
     let own = !cycle.pod.pod.spec.topology_spread_constraints.is_empty();
-    let constraints = if own { constraints(cycle, "ScheduleAnyway") } else { default_constraints(cycle) };
+    let constraints = if own { constraints(&cycle.pod.pod, "ScheduleAnyway") } else { default_constraints(cycle) };
     if constraints.is_empty() {
         return false;
     }
     let mut state = ScoreState { counts: vec![BTreeMap::new(); constraints.len()], ..ScoreState::default() };
     for node in passed {
-        if own && !has_all(node, &constraints) {
+        if own && !has_all(&node.node, &constraints) {
             state.ignored.insert(node.name().clone());
             continue;
         }
@@ -182,7 +185,7 @@ fn pre_score(cycle: &Cycle<'_>, passed: &[&NodeInfo]) -> bool {
         let domains = if c.key == *HOSTNAME { passed.len() - state.ignored.len() } else { counts.len() };
         state.weights.push(libm::log((domains + 2) as f64));
     }
-    for node in cycle.snapshot.nodes.iter().filter(|n| !own || has_all(n, &constraints)) {
+    for node in cycle.snapshot.nodes.iter().filter(|n| !own || has_all(&n.node, &constraints)) {
         for (c, counts) in constraints.iter().zip(&mut state.counts) {
             let value = node.node.metadata.labels.get(&c.key).cloned().unwrap_or_default();
             if c.includes(cycle, node)
@@ -225,5 +228,44 @@ fn normalize(cycle: &Cycle<'_>, scores: &mut [i64], nodes: &[&NodeInfo]) {
         } else {
             MAX_NODE_SCORE * (max + min - *score) / max
         };
+    }
+}
+
+fn after_pod_changed(info: &PodInfo, about: &About) -> bool {
+    let (old, new) = about.pod();
+    if old.or(new).is_some_and(|pod| pod.metadata.namespace != info.pod.metadata.namespace) {
+        return false;
+    }
+    let constraints = constraints(&info.pod, "DoNotSchedule");
+    match (old, new) {
+        (Some(old), Some(new)) => labels_matter(&constraints, old, new),
+        (Some(pod), None) | (None, Some(pod)) => constraints.iter().any(|c| c.selector.matches(&pod.metadata.labels)),
+        (None, None) => true,
+    }
+}
+
+/// Whether a constraint counts the pod before or after a change of its labels only.
+fn labels_matter(constraints: &[Constraint], old: &Pod, new: &Pod) -> bool {
+    constraints.iter().any(|c| c.selector.matches(&old.metadata.labels) != c.selector.matches(&new.metadata.labels))
+}
+
+fn after_own_change(info: &PodInfo, about: &About) -> bool {
+    let (Some(old), Some(new)) = about.pod() else { return true };
+    let constraints = constraints(&info.pod, "DoNotSchedule");
+    (old.spec.tolerations != new.spec.tolerations && constraints.iter().any(|c| c.honor_taints))
+        || labels_matter(&constraints, old, new)
+}
+
+fn after_node_changed(info: &PodInfo, about: &About) -> bool {
+    let constraints = constraints(&info.pod, "DoNotSchedule");
+    match about.node() {
+        (Some(old), Some(new)) => {
+            let (was, is) = (has_all(old, &constraints), has_all(new, &constraints));
+            let moved =
+                || constraints.iter().any(|c| old.metadata.labels.get(&c.key) != new.metadata.labels.get(&c.key));
+            was != is || (is && (moved() || old.spec.taints != new.spec.taints))
+        }
+        (Some(node), None) | (None, Some(node)) => has_all(node, &constraints),
+        (None, None) => true,
     }
 }

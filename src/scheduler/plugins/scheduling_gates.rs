@@ -1,14 +1,14 @@
 //! SchedulingGates: keeps a pod out of the queue while it has gates.
 
+use crate::change::{Change, Hint};
 use crate::framework::Plugin;
 use crate::node_info::PodInfo;
-use crate::queue::{Change, Hint};
 use crate::verdict::Rejection;
 
 /// Its row in the table.
 pub static PLUGIN: Plugin = Plugin {
     pre_enqueue: Some(pre_enqueue),
-    hints: &[Hint { change: Change::PodSchedulingGatesEliminated, helps: None }],
+    hints: &[Hint::always(&[Change::TargetPodSchedulingGatesEliminated])],
     ..Plugin::named("SchedulingGates")
 };
 

@@ -1,10 +1,10 @@
 //! TaintToleration: refuses nodes with taints that the pod doesn't tolerate, prefers those with fewer soft ones.
 
+use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, normalize_to_max};
 use crate::node_info::{NodeInfo, PodInfo};
-use crate::queue::{Change, Hint};
 use crate::verdict::Rejection;
-use api::core_v1::{Taint, Toleration};
+use api::core_v1::{Node, Taint, Toleration};
 
 /// Its row in the table.
 pub static PLUGIN: Plugin = Plugin {
@@ -14,8 +14,8 @@ pub static PLUGIN: Plugin = Plugin {
     score: Some(score),
     normalize: Some(|_, scores, _| normalize_to_max(scores, true)),
     hints: &[
-        Hint { change: Change::NodeAddedOrTaintsOrSpec, helps: Some(|pod, node| untolerated(pod, node).is_none()) },
-        Hint { change: Change::PodTolerations, helps: None },
+        Hint::when(&[Change::NodeAdded, Change::NodeTaints], after_node_changed),
+        Hint::always(&[Change::TargetPodTolerations]),
     ],
     ..Plugin::named("TaintToleration")
 };
@@ -35,18 +35,19 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-fn untolerated<'a>(pod: &PodInfo, node: &'a NodeInfo) -> Option<&'a Taint> {
+fn untolerated<'a>(pod: &PodInfo, node: &'a Node) -> Option<&'a Taint> {
     let hard = |t: &&Taint| t.effect == *"NoSchedule" || t.effect == *"NoExecute";
-    node.node
-        .spec
-        .taints
-        .iter()
-        .filter(hard)
-        .find(|taint| !pod.pod.spec.tolerations.iter().any(|t| tolerates(t, taint)))
+    let tolerated = |taint: &Taint| pod.pod.spec.tolerations.iter().any(|t| tolerates(t, taint));
+    node.spec.taints.iter().filter(hard).find(|taint| !tolerated(taint))
+}
+
+fn after_node_changed(pod: &PodInfo, about: &About) -> bool {
+    let (old, new) = about.node();
+    old.is_none_or(|n| untolerated(pod, n).is_some()) && new.is_none_or(|n| untolerated(pod, n).is_none())
 }
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
-    let taint = untolerated(cycle.pod, node)?;
+    let taint = untolerated(cycle.pod, &node.node)?;
     let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
     let numbers = format!("{}{value}:{}", taint.key, taint.effect);
     Some(Rejection::unresolvable("node(s) had untolerated taint(s)").with(numbers))
