@@ -3,7 +3,7 @@
 use super::ephemeral;
 use super::hash::container_hash;
 use super::record::PodRecordExt;
-use super::restart::{container_should_restart, is_sidecar, restarts_on_failure, should_be_restarted};
+use super::restart::{container_should_restart, is_sidecar, restarts_all, restarts_on_failure, should_be_restarted};
 use crate::runtime::cri::{PodRecord, State};
 use api::Str;
 use api::core_v1::{Container, Pod};
@@ -39,6 +39,17 @@ pub struct Kill {
     pub probe: Option<LifeProbe>,
 }
 
+/// A run of a container to be removed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reset {
+    /// The runtime's id.
+    pub id: Str,
+    /// The container's name.
+    pub name: Str,
+    /// Whether it is still to be killed.
+    pub kill: bool,
+}
+
 /// What to do, in this order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Actions {
@@ -52,6 +63,8 @@ pub struct Actions {
     pub attempt: u32,
     /// Containers to be killed.
     pub kill: Vec<Kill>,
+    /// Containers to be removed, killed before if need be, because all are restarted.
+    pub reset: Vec<Reset>,
     /// Ephemeral containers to be started, by position.
     pub start_ephemeral: Vec<usize>,
     /// Init containers to be started, by position.
@@ -64,8 +77,31 @@ fn succeeded(container: &Container, record: &PodRecord) -> bool {
     record.container(&container.name).is_some_and(|s| s.state == State::Exited && s.exit_code == 0)
 }
 
-/// Compares the pod with what runs. `probe` answers what a probe last said of a container id.
-pub fn compute(pod: &Pod, record: &PodRecord, probe: &dyn Fn(LifeProbe, &str) -> Option<Verdict>) -> Actions {
+/// All runs of the pod's containers, those that had all restarted last.
+fn all_runs(pod: &Pod, record: &PodRecord) -> Vec<Reset> {
+    let (mut causes, mut others) = (Vec::new(), Vec::new());
+    for list in [&pod.spec.containers, &pod.spec.init_containers] {
+        for container in list.iter() {
+            for run in record.containers.iter().filter(|run| run.name == container.name) {
+                let ended = run.state == State::Exited;
+                let cause = ended && restarts_all(container, run.exit_code);
+                let reset = Reset { id: run.id.clone(), name: container.name.clone(), kill: !ended };
+                if cause { &mut causes } else { &mut others }.push(reset);
+            }
+        }
+    }
+    others.extend(causes);
+    others
+}
+
+/// Compares the pod with what runs. `restart_all`: all containers are to be restarted. `probe` answers what a probe
+/// last said of a container id.
+pub fn compute(
+    pod: &Pod,
+    record: &PodRecord,
+    restart_all: bool,
+    probe: &dyn Fn(LifeProbe, &str) -> Option<Verdict>,
+) -> Actions {
     let (create, attempt, sandbox, _) = record.sandbox_changed(pod.spec.host_network);
     let mut actions = Actions {
         kill_pod: create,
@@ -74,6 +110,10 @@ pub fn compute(pod: &Pod, record: &PodRecord, probe: &dyn Fn(LifeProbe, &str) ->
         attempt,
         ..Actions::default()
     };
+    if restart_all {
+        actions.reset = all_runs(pod, record);
+        return actions;
+    }
     if create {
         if !restarts_on_failure(pod) && attempt != 0 && !record.containers.is_empty() {
             actions.create_sandbox = false;

@@ -1,8 +1,9 @@
 //! What a kubelet takes on its node (pkg/kubelet/lifecycle/predicate.go).
 
 use super::qos::pod_requests;
+use super::restart::is_sidecar;
 use api::core_v1::{Node, NodeSelectorRequirement, Pod};
-use api::{Quantity, Rev};
+use api::{Quantity, Rev, Str};
 
 /// Why a pod is not taken.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,44 +14,90 @@ pub struct Rejection {
     pub message: String,
 }
 
-fn predicate(name: &str, why: &str) -> Rejection {
-    Rejection { reason: name.to_string(), message: format!("Predicate {name} failed: {why}") }
+/// What is wrong with a pod for its node.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Failure {
+    /// There is too little of a resource; how much is missing.
+    Short(Rejection, String, i64),
+    /// Anything else.
+    Other(Rejection),
+}
+
+impl Failure {
+    /// The words for the pod's status.
+    pub fn rejection(self) -> Rejection {
+        match self {
+            Self::Short(rejection, _, _) | Self::Other(rejection) => rejection,
+        }
+    }
+}
+
+fn predicate(name: &str, why: &str) -> Failure {
+    Failure::Other(Rejection { reason: name.to_string(), message: format!("Predicate {name} failed: {why}") })
+}
+
+/// A resource's amount as it is compared: thousandths of CPU, whole numbers of all else.
+pub fn amount(name: &str, quantity: &Quantity) -> i64 {
+    if name == "cpu" { quantity.milli_value() } else { quantity.value() }
 }
 
 /// Whether a node has room for a pod beside those that it has.
 pub fn fits(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<(), Rejection> {
+    shortages(pod, others, node).into_iter().next().map_or(Ok(()), |failure| Err(failure.rejection()))
+}
+
+/// What a node has too little of for a pod beside those that it has, in the order in which the scheduler asks.
+fn shortages(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Vec<Failure> {
     let allocatable = &node.status.allocatable;
-    let out_of = |resource: &str, requested: i64, used: i64, capacity: i64| Rejection {
-        reason: format!("OutOf{resource}"),
-        message: format!(
-            "Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
-        ),
+    let short = |resource: &str, requested: i64, used: i64, capacity: i64| {
+        let rejection = Rejection {
+            reason: format!("OutOf{resource}"),
+            message: format!(
+                "Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
+            ),
+        };
+        let missing = requested.saturating_sub(capacity.saturating_sub(used));
+        Failure::Short(rejection, resource.to_string(), missing)
     };
+    let mut all = Vec::new();
     let slots = allocatable.get("pods").map_or(i64::MAX, Quantity::value);
     let count = i64::try_from(others.len()).unwrap_or(i64::MAX);
     if count.saturating_add(1) > slots {
-        return Err(out_of("pods", 1, count, slots));
+        all.push(short("pods", 1, count, slots));
     }
     let requests = pod_requests(&pod.spec);
-    for (name, wanted) in &requests {
-        let of = |q: &Quantity| if name == "cpu" { q.milli_value() } else { q.value() };
-        let requested = of(wanted);
+    const FIRST: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+    let rest = requests.iter().map(|(name, _)| &**name).filter(|name| !FIRST.contains(name));
+    for name in FIRST.into_iter().chain(rest) {
+        let requested = requests.get(name).map_or(0, |wanted| amount(name, wanted));
         if requested == 0 {
             continue;
         }
         // What no node knows of is the cluster's, not the node's.
-        let Some(capacity) = allocatable.get(name).map(of) else { continue };
-        let used =
-            others.iter().filter_map(|p| pod_requests(&p.spec).get(name).map(of)).fold(0i64, i64::saturating_add);
-        if requested > capacity.saturating_sub(used) {
-            return Err(out_of(name, requested, used, capacity));
+        let Some(capacity) = allocatable.get(name).map(|has| amount(name, has)) else { continue };
+        let of_pod = |p: &Rev<Pod>| pod_requests(&p.spec).get(name).map(|asked| amount(name, asked));
+        let used = others.iter().filter_map(of_pod).fold(0i64, i64::wrapping_add);
+        if requested > 0 && requested > capacity.wrapping_sub(used) {
+            all.push(short(name, requested, used, capacity));
         }
     }
-    Ok(())
+    all
 }
 
-/// Whether a node takes a pod beside those that it has.
-pub fn admit(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<(), Rejection> {
+/// The ports of the node that a pod takes: address, protocol, number.
+fn host_ports(pod: &Pod) -> Vec<(Str, Str, i32)> {
+    let sidecars = pod.spec.init_containers.iter().filter(|c| is_sidecar(c));
+    let ports = pod.spec.containers.iter().chain(sidecars).flat_map(|c| c.ports.iter());
+    let or = |text: &Str, default: &str| if text.is_empty() { default.into() } else { text.clone() };
+    let taken = ports.filter(|port| port.host_port > 0);
+    taken.map(|port| (or(&port.host_ip, "0.0.0.0"), or(&port.protocol, "TCP"), port.host_port)).collect()
+}
+
+/// What a node has against a pod beside those that it has.
+///
+/// # Errors
+/// What nothing could change.
+pub fn failures(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<Vec<Failure>, Rejection> {
     let os = pod.spec.node_selector.get("kubernetes.io/os");
     if os.is_some_and(|os| node.metadata.labels.get("kubernetes.io/os") != Some(os)) {
         return Err(Rejection {
@@ -64,26 +111,21 @@ pub fn admit(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<(), Rejectio
             message: "Failed to admit pod as the OS field doesn't match node OS".to_string(),
         });
     }
-    fits(pod, others, node)?;
-    if !pod.spec.node_name.is_empty() && pod.spec.node_name != node.metadata.name {
-        return Err(predicate("NodeName", "node(s) didn't match the requested node name"));
-    }
-    let ports = |p: &Pod| -> Vec<(i32, api::Str)> {
-        p.spec
-            .containers
-            .iter()
-            .flat_map(|c| c.ports.iter())
-            .filter(|port| port.host_port != 0)
-            .map(|port| (port.host_port, port.protocol.clone()))
-            .collect()
-    };
-    let wanted = ports(pod);
-    if !wanted.is_empty() && others.iter().any(|p| ports(p).iter().any(|taken| wanted.contains(taken))) {
-        return Err(predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports"));
-    }
+    let mut all = shortages(pod, others, node);
     let selected = pod.spec.node_selector.iter().all(|(key, value)| node.metadata.labels.get(key) == Some(value));
     if !selected || !matches_affinity(pod, node) {
-        return Err(predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
+        all.push(predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
+    }
+    if !pod.spec.node_name.is_empty() && pod.spec.node_name != node.metadata.name {
+        all.push(predicate("NodeName", "node(s) didn't match the requested node name"));
+    }
+    let any = |ip: &Str| ip == "0.0.0.0";
+    let wanted = host_ports(pod);
+    let is_taken = |taken: &(Str, Str, i32)| {
+        wanted.iter().any(|w| w.1 == taken.1 && w.2 == taken.2 && (w.0 == taken.0 || any(&w.0) || any(&taken.0)))
+    };
+    if !wanted.is_empty() && others.iter().any(|p| host_ports(p).iter().any(is_taken)) {
+        all.push(predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports"));
     }
     let intolerable = node.spec.taints.iter().any(|taint| {
         taint.effect == "NoExecute"
@@ -97,9 +139,9 @@ pub fn admit(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<(), Rejectio
             })
     });
     if intolerable {
-        return Err(predicate("TaintToleration", "node(s) had untolerated taint(s)"));
+        all.push(predicate("TaintToleration", "node(s) had untolerated taint(s)"));
     }
-    Ok(())
+    Ok(all)
 }
 
 /// The node affinity that a pod requires (component-helpers/scheduling/corev1/nodeaffinity).
@@ -136,7 +178,11 @@ fn fulfils(wanted: &NodeSelectorRequirement, value: Option<&str>) -> bool {
 mod tests {
     use super::*;
     use api::Map;
-    use api::core_v1::{Container, Taint};
+    use api::core_v1::{Container, ContainerPort, Taint};
+
+    fn admit(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<(), Rejection> {
+        failures(pod, others, node)?.into_iter().next().map_or(Ok(()), |failure| Err(failure.rejection()))
+    }
 
     fn pod(cpu: &str) -> Pod {
         let mut pod = Pod::default();
@@ -162,5 +208,33 @@ mod tests {
             admit(&pod("1m"), &[], &node).unwrap_err().message,
             "Predicate TaintToleration failed: node(s) had untolerated taint(s)"
         );
+    }
+
+    #[test]
+    fn ports_of_the_node_are_taken_by_address() {
+        let with = |ip: &str, protocol: &str, port: i32| {
+            let mut pod = pod("1m");
+            let port = ContainerPort {
+                container_port: 80,
+                host_port: port,
+                host_ip: ip.into(),
+                protocol: protocol.into(),
+                ..ContainerPort::default()
+            };
+            pod.spec.make().containers.make()[0].ports = [port].into();
+            pod
+        };
+        let node = Node::default();
+        for (wanted, taken, fits) in [
+            (("", "TCP", 80), ("", "TCP", 80), false),
+            (("", "TCP", 80), ("", "UDP", 80), true),
+            (("127.0.0.1", "TCP", 80), ("127.0.0.2", "TCP", 80), true),
+            (("127.0.0.1", "TCP", 80), ("0.0.0.0", "TCP", 80), false),
+        ] {
+            let other = Rev::new(1, with(taken.0, taken.1, taken.2));
+            let said = admit(&with(wanted.0, wanted.1, wanted.2), &[other], &node);
+            let text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+            assert_eq!(said.err().map(|r| r.message).as_deref(), (!fits).then_some(text));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::phase::{FAILED, SUCCEEDED};
 use super::record::PodRecordExt;
-use super::restart::is_sidecar;
+use super::restart::{all_are_removed, is_sidecar, should_restart_all};
 use crate::runtime::cri::PodRecord;
 use api::Str;
 use api::core_v1::{ContainerStatus, Pod, PodCondition, PodStatus};
@@ -158,6 +158,19 @@ pub fn sandbox_ready(pod: &Pod) -> PodCondition {
 /// `PodScheduled`, always true for a pod that a kubelet has.
 pub fn scheduled(pod: &Pod) -> PodCondition {
     condition(pod, "PodScheduled", true, "", "")
+}
+
+/// `AllContainersRestarting`, of a pod whose rules may have all its containers restarted.
+pub fn all_containers_restarting(pod: &Pod, record: &PodRecord, old: &PodStatus, phase: &str) -> PodCondition {
+    const TYPE: &str = "AllContainersRestarting";
+    match phase {
+        SUCCEEDED => condition(pod, TYPE, false, "PodCompleted", ""),
+        FAILED => condition(pod, TYPE, false, "PodFailed", ""),
+        _ if should_restart_all(pod, record, old) && !all_are_removed(pod, record) => {
+            condition(pod, TYPE, true, "RestartAllContainersStarted", "container exited with restart policy rule")
+        }
+        _ => condition(pod, TYPE, false, "", ""),
+    }
 }
 
 /// `Ready` and `ContainersReady` of a pod in a terminal phase.

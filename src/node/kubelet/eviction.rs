@@ -172,7 +172,7 @@ async fn synchronize(kubelet: &Rc<Kubelet>) -> Option<Rev<Pod>> {
         let text = message(pod, &usage, first);
         kubelet.event(pod, None, "Warning", "Evicted", &text);
         if let Some(worker) = kubelet.worker(&pod.metadata.uid) {
-            let eviction = Eviction { reason: "Evicted".into(), message: text, disrupts: true };
+            let eviction = Eviction { reason: "Evicted".into(), disruption: Some(text.clone()), message: text };
             worker.evict(eviction, Some(1));
         }
         klog::info("Eviction manager: pod is evicted successfully")

@@ -271,19 +271,28 @@ impl Kubelet {
         let others: Vec<Rev<Pod>> = self.active_pods();
         let pod = &self.resizes.add(pod);
         self.pods.borrow_mut().insert(meta.uid.clone(), pod.clone());
+        let mut victims = Vec::new();
         let rejected = if super::phase::is_terminal(&pod.status.phase) || !meta.deletion_timestamp.is_zero() {
             None
         } else {
             let pressure = self.pressure.refuses(pod, self.ctx.now());
             let pressure = pressure.map(|message| admission::Rejection { reason: "Evicted".into(), message });
-            let refused = || self.node.lister().list().first().and_then(|n| admission::admit(pod, &others, n).err());
+            let refused = || {
+                let node = self.node.lister().list().into_iter().next()?;
+                let admitted = super::preemption::admit(pod, &others, &node);
+                admitted.map(|found| victims = found).err()
+            };
             pressure.or_else(refused)
         };
         if let Some(why) = rejected {
             self.reject(pod, &why);
             return;
         }
-        self.update_worker(pod, Update::Create);
+        if victims.is_empty() {
+            self.update_worker(pod, Update::Create);
+        } else {
+            super::preemption::preempt(self, meta.uid.clone(), victims);
+        }
     }
 
     fn reject(self: &Rc<Self>, pod: &Rev<Pod>, why: &admission::Rejection) {

@@ -23,6 +23,7 @@ mod node_status;
 pub mod objects;
 pub mod phase;
 pub mod pleg;
+mod preemption;
 mod probes;
 mod pull;
 pub mod qos;

@@ -1,7 +1,7 @@
 //! A pod's phase from its containers' statuses (pkg/kubelet/kubelet_pods.go, getPhase).
 
-use super::restart::{container_should_restart, is_sidecar};
-use api::core_v1::{ContainerStatus, Pod};
+use super::restart::{RESTARTING_ALL, container_should_restart, is_sidecar};
+use api::core_v1::{Container, ContainerStateTerminated, ContainerStatus, Pod};
 
 /// `Pending`
 pub const PENDING: &str = "Pending";
@@ -15,6 +15,11 @@ pub const FAILED: &str = "Failed";
 /// Whether a phase is one that a pod never leaves.
 pub fn is_terminal(phase: &str) -> bool {
     phase == SUCCEEDED || phase == FAILED
+}
+
+/// Whether a container that ended so is started again, by itself or with all of its pod.
+fn is_restartable(container: &Container, pod: &Pod, ended: &ContainerStateTerminated) -> bool {
+    ended.reason == RESTARTING_ALL || container_should_restart(container, &pod.spec, ended.exit_code)
 }
 
 /// The phase. `statuses` are those of all containers, `terminal` says that nothing will be started again,
@@ -37,7 +42,7 @@ pub fn phase(pod: &Pod, statuses: &[&ContainerStatus], terminal: bool, initializ
         match ended {
             None => pending_init += 1,
             Some(ended) => {
-                if ended.exit_code != 0 && !container_should_restart(container, &pod.spec, ended.exit_code) {
+                if ended.exit_code != 0 && !is_restartable(container, pod, ended) {
                     init_failed_for_good += 1;
                 }
             }
@@ -74,7 +79,7 @@ pub fn phase(pod: &Pod, statuses: &[&ContainerStatus], terminal: bool, initializ
             running += 1;
         } else if let Some(ended) = status.state.terminated.get() {
             stopped += 1;
-            if !container_should_restart(container, &pod.spec, ended.exit_code) {
+            if !is_restartable(container, pod, ended) {
                 stopped_for_good += 1;
             }
             if ended.exit_code == 0 {
@@ -84,7 +89,7 @@ pub fn phase(pod: &Pod, statuses: &[&ContainerStatus], terminal: bool, initializ
             match status.last_state.terminated.get() {
                 Some(ended) => {
                     stopped += 1;
-                    if !container_should_restart(container, &pod.spec, ended.exit_code) {
+                    if !is_restartable(container, pod, ended) {
                         stopped_for_good += 1;
                     }
                 }

@@ -3,7 +3,7 @@
 use super::actions::{LifeProbe, Verdict};
 use super::kubelet::Kubelet;
 use super::phase::is_terminal;
-use super::restart::{container_should_restart, is_sidecar};
+use super::restart::{container_should_restart, is_restarting_all, is_sidecar};
 use super::{hooks, sync};
 use crate::runtime::cri::{Call, Reply};
 use crate::runtime::grpc::{Health, HealthCheck};
@@ -274,7 +274,8 @@ impl Prober {
                 .state
                 .terminated
                 .get()
-                .is_none_or(|t| container_should_restart(&self.container, &self.pod.spec, t.exit_code));
+                .is_none_or(|t| container_should_restart(&self.container, &self.pod.spec, t.exit_code))
+                || is_restarting_all(&status);
         };
         let ending = kubelet.pod(&self.pod.metadata.uid).is_some_and(|p| !p.metadata.deletion_timestamp.is_zero());
         if ending && self.kind != Kind::Readiness {

@@ -4,7 +4,7 @@ use super::phase::{self, is_terminal};
 use super::reasons::Reasons;
 use super::record::PodRecordExt;
 use super::restart::{is_sidecar, should_be_restarted};
-use super::{conditions, ephemeral, qos};
+use super::{conditions, ephemeral, qos, restart};
 use crate::runtime::cri::{self, PodRecord, State};
 use api::SortSmall;
 use api::core_v1::{
@@ -101,6 +101,9 @@ pub fn generate(from: &Sources) -> PodStatus {
     list.push(conditions::ready(pod, &list, &every, now));
     list.push(conditions::containers_ready(pod, &every, now));
     list.push(conditions::scheduled(pod));
+    if restart::could_restart_all(&pod.spec) {
+        list.push(conditions::all_containers_restarting(pod, record, old, now));
+    }
     status.conditions = list.into();
 
     status.host_ip = from.host_ip.clone();
@@ -215,7 +218,10 @@ fn without_runtime(
     before: Option<&ContainerStatus>,
     default_reason: &str,
 ) -> ContainerStatus {
-    if let Some(old) = before.filter(|o| o.state.terminated.is_some()) {
+    let restarting = before
+        .filter(|old| old.state.waiting.is_none() && restart::should_restart_all(from.pod, from.record, from.old));
+    let ended = before.filter(|o| o.state.terminated.is_some());
+    if let Some(old) = ended.filter(|_| restarting.is_none()) {
         return old.clone();
     }
     let mut status = ContainerStatus {
@@ -225,6 +231,13 @@ fn without_runtime(
         volume_mounts: volume_mounts(container),
         ..ContainerStatus::default()
     };
+    if let Some(old) = restarting {
+        const REMOVED: &str = "The container is removed because RestartAllContainers in place";
+        status.state = waiting(restart::RESTARTING_ALL, REMOVED);
+        status.last_state.terminated = terminated(137, restart::RESTARTING_ALL, REMOVED);
+        status.restart_count = old.restart_count.saturating_add(1);
+        return status;
+    }
     if let Some(old) = before {
         status.restart_count = old.restart_count;
         status.last_state = old.last_state.clone();
@@ -308,9 +321,10 @@ fn convert(
             });
         }
         State::Unknown if before.is_some_and(|o| o.state.running.is_some()) => {
+            let restarting = restart::should_restart_all(from.pod, from.record, from.old);
             status.state.terminated = terminated(
                 137,
-                "ContainerStatusUnknown",
+                if restarting { restart::RESTARTING_ALL } else { "ContainerStatusUnknown" },
                 "The container could not be located when the pod was terminated",
             );
             status.restart_count = before.map_or(0, |o| o.restart_count).saturating_add(1);

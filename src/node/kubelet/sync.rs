@@ -4,6 +4,7 @@ use super::actions::{self, Actions};
 use super::kubelet::Kubelet;
 use super::phase::is_terminal;
 use super::record::PodRecordExt;
+use super::restart::is_restarting_all;
 use super::worker::{Eviction, Outcome, Worker};
 use super::{ephemeral, resize, start, statuses, terminate};
 use crate::runtime::cri::{Call, PodRecord, Reply, SandboxConfig, State};
@@ -33,8 +34,8 @@ pub fn status_of(kubelet: &Kubelet, pod: &Rev<Pod>, record: &PodRecord, terminal
     });
     if let Some(eviction) = kubelet.worker(uid).and_then(|w| w.eviction()) {
         status.phase = super::phase::FAILED.into();
-        if eviction.disrupts {
-            let condition = super::eviction::condition(pod, &eviction.message);
+        if let Some(text) = &eviction.disruption {
+            let condition = super::eviction::condition(pod, text);
             match status.conditions.make().iter_mut().find(|c| c.type_ == condition.type_) {
                 Some(slot) => *slot = condition,
                 None => status.conditions.push(condition),
@@ -54,14 +55,14 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
             const MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
             kubelet.event(pod, None, "Normal", "DeadlineExceeded", MESSAGE);
             worker
-                .evict(Eviction { reason: "DeadlineExceeded".into(), message: MESSAGE.into(), disrupts: false }, None);
+                .evict(Eviction { reason: "DeadlineExceeded".into(), message: MESSAGE.into(), disruption: None }, None);
             return Outcome::CutShort;
         }
         watch_deadline(kubelet, meta.uid.clone(), end);
     }
     resize::settle(kubelet, pod, record);
     let status = status_of(kubelet, pod, record, false);
-    let phase = status.phase.clone();
+    let (phase, restart_all) = (status.phase.clone(), is_restarting_all(&status));
     kubelet.statuses.set(pod, status, false);
     if is_terminal(&phase) {
         return Outcome::Terminal;
@@ -89,17 +90,23 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
     kubelet.probes.add_pod(kubelet, pod);
 
     let verdict = |probe, id: &str| kubelet.probes.life_verdict(probe, id);
-    let mut actions = actions::compute(pod, record, &verdict);
+    let mut actions = actions::compute(pod, record, restart_all, &verdict);
     let updates = resize_steps(kubelet, pod, record, &mut actions);
     let changes = !updates.is_empty()
         || actions.kill_pod
         || actions.create_sandbox
+        || !actions.reset.is_empty()
         || !(actions.kill.is_empty()
             && actions.start_ephemeral.is_empty()
             && actions.start_init.is_empty()
             && actions.start.is_empty());
+    let reset = !actions.reset.is_empty();
     let mut run = Run { kubelet, pod, record, failures: Vec::new(), retry_at: None };
     run.perform(actions).await;
+    if reset && run.failures.is_empty() {
+        // The next sync starts them, without waiting for anything.
+        kubelet.sync_soon(&meta.uid);
+    }
     run.update(updates).await;
     if run.failures.is_empty() {
         Outcome::Synced(changes)
@@ -113,7 +120,7 @@ pub async fn sync_pod(kubelet: &Rc<Kubelet>, worker: &Worker, pod: &Rev<Pod>, re
 /// Adds what a resize has restarted to the actions; gives what it changes while it runs.
 fn resize_steps(kubelet: &Kubelet, pod: &Pod, record: &PodRecord, actions: &mut Actions) -> Vec<(Str, Container)> {
     let mut updates = Vec::new();
-    if actions.kill_pod || actions.create_sandbox {
+    if actions.kill_pod || actions.create_sandbox || !actions.reset.is_empty() {
         return updates;
     }
     for step in resize::steps(kubelet, pod, record) {
@@ -224,6 +231,9 @@ impl Run<'_> {
                 }
             }
         }
+        if !actions.kill_pod && !self.reset(&actions.reset).await {
+            return;
+        }
         self.remove_init_containers(1).await;
 
         let mut sandbox_id = actions.sandbox_id.clone();
@@ -254,6 +264,25 @@ impl Run<'_> {
                 self.start(container, &sandbox_id, &ip).await;
             }
         }
+    }
+
+    /// Removes containers, those that run are killed at once; whether that went well.
+    async fn reset(&mut self, runs: &[actions::Reset]) -> bool {
+        let (kubelet, pod) = (self.kubelet, self.pod);
+        for run in runs {
+            if run.kill {
+                let killed = terminate::kill_container(kubelet, pod, &run.id, &run.name, "killing", 0, None).await;
+                if let Err(why) = killed {
+                    self.fail("RemoveContainer", &run.name, "KillContainerError", &why);
+                    return false;
+                }
+            }
+            if let Err(why) = kubelet.runtime.done(Call::RemoveContainer(run.id.clone())).await {
+                self.fail("RemoveContainer", &run.name, "RemoveContainerError", &why.to_string());
+                return false;
+            }
+        }
+        true
     }
 
     /// Removes ended runs of init containers but for the newest `keep` of each.

@@ -51,8 +51,8 @@ pub struct Eviction {
     pub reason: String,
     /// In words.
     pub message: String,
-    /// Whether the pod's conditions say that it was disrupted.
-    pub disrupts: bool,
+    /// What the pod's condition DisruptionTarget says, if it was disrupted.
+    pub disruption: Option<String>,
 }
 
 /// A pod's worker.

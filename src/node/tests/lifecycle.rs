@@ -1,6 +1,7 @@
 //! Pods from their first container to their end.
 
 use super::*;
+use api::core_v1::{ContainerRestartRule, ContainerRestartRuleOnExitCodes};
 use api::meta_v1::DeleteOptions;
 
 fn seconds(from: &sim::Instant, to: sim::Instant) -> f64 {
@@ -220,4 +221,96 @@ fn after_a_loss_of_power_the_pod_runs_again() {
         node.look().into_iter().filter(|c| c.status.state == crate::runtime::cri::State::Running).collect();
     assert_eq!(running.len(), 1);
     assert_eq!(running[0].status.restart_count, 1);
+}
+
+/// As a real cluster did it.
+#[test]
+fn a_rule_restarts_all_containers_in_place() {
+    with_node(|world| async move {
+        world
+            .run("whole", |pod| {
+                let spec = pod.spec.make();
+                spec.restart_policy = "Never".into();
+                let named = |name: &str, command: &str| Container { name: name.into(), ..shell(command) };
+                let mut main = named("main", "sleep 8; exit 88");
+                main.restart_policy = api::OStr::some("Never");
+                let codes = ContainerRestartRuleOnExitCodes { operator: "In".into(), values: [88].into() };
+                let rule =
+                    ContainerRestartRule { action: "RestartAllContainers".into(), exit_codes: api::Ptr::some(codes) };
+                main.restart_policy_rules = [rule].into();
+                spec.init_containers = [named("init", "echo init")].into();
+                spec.containers = [main, named("side", "sleep 1000")].into();
+            })
+            .await;
+        let pod = world.until_ready("whole").await;
+        let first = pod.status.pod_ip.clone();
+        assert_eq!(condition(&pod, "AllContainersRestarting"), ("False".into(), String::new()));
+        let restarting = world
+            .until(|w| async move {
+                let pod = w.pod("whole").await;
+                (condition(&pod, "AllContainersRestarting").0 == "True").then_some(pod)
+            })
+            .await;
+        let said = restarting.status.conditions.iter().find(|c| c.type_ == *"AllContainersRestarting").unwrap().clone();
+        assert_eq!(
+            (&*said.reason, &*said.message),
+            ("RestartAllContainersStarted", "container exited with restart policy rule")
+        );
+        let pod = world.until_ready("whole").await;
+        assert_eq!((&pod.status.phase, &pod.status.pod_ip), (&"Running".into(), &first));
+        for one in pod.status.init_container_statuses.iter().chain(pod.status.container_statuses.iter()) {
+            assert_eq!(one.restart_count, 1, "{}", one.name);
+            let last = one.last_state.terminated.get().unwrap();
+            assert_eq!((&*last.reason, last.exit_code), ("RestartingAllContainers", 137), "{}", one.name);
+            assert_eq!(&*last.message, "The container is removed because RestartAllContainers in place");
+        }
+        let order: Vec<_> = pod.status.conditions.iter().map(|c| &*c.type_).collect();
+        assert_eq!(order.last(), Some(&"AllContainersRestarting"));
+        let events = world.events("whole").await;
+        assert!(events.iter().any(|e| e.starts_with("Normal Killing: killing")), "{events:#?}");
+    });
+}
+
+/// As a real cluster did it.
+#[test]
+fn a_critical_pod_takes_the_room_of_another() {
+    with_node(|world| async move {
+        let asking = |cpu: &str| {
+            let mut one = shell("sleep 1000");
+            one.resources.requests = api::Map::from([("cpu", api::Quantity::parse(cpu).unwrap())]);
+            [one].into()
+        };
+        let filler = asking("2");
+        world
+            .run("filler", |pod| {
+                let spec = pod.spec.make();
+                spec.termination_grace_period_seconds = Some(3);
+                spec.containers = filler;
+            })
+            .await;
+        world.until_ready("filler").await;
+        let large = asking("3500m");
+        world.run("plain", |pod| pod.spec.make().containers = large.clone()).await;
+        let refused = world.until_phase("plain", "Failed").await;
+        assert_eq!(refused.status.reason, "OutOfcpu");
+        world
+            .run("critical", |pod| {
+                pod.spec.make().priority_class_name = "system-node-critical".into();
+                pod.spec.make().containers = large;
+            })
+            .await;
+        let ended = world.until_phase("filler", "Failed").await;
+        assert_eq!(
+            (&*ended.status.reason, &*ended.status.message),
+            ("Preempting", "Preempted in order to admit critical pod")
+        );
+        let said = ended.status.conditions.iter().find(|c| c.type_ == *"DisruptionTarget").unwrap().clone();
+        assert_eq!(
+            (&*said.reason, &*said.message),
+            ("TerminationByKubelet", "Pod was preempted by Kubelet to accommodate a critical pod.")
+        );
+        world.until_ready("critical").await;
+        let events = world.events("filler").await;
+        assert!(events.contains(&"Warning Preempting: Preempted in order to admit critical pod".into()), "{events:#?}");
+    });
 }

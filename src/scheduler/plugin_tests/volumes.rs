@@ -184,6 +184,6 @@ fn node_volume_limits() {
     // A driver may ask to be waited for.
     let driver = format!("metadata: {{name: {DRIVER}}}\nspec: {{preventPodSchedulingIfMissing: true}}");
     let text = format!("NodeVolumeLimits {DRIVER} CSI driver is not installed on the node");
-    assert_eq!(verdicts(&claiming("p", "c"), &cluster(&[], &[], &[driver.clone()], &[])), [text]);
+    assert_eq!(verdicts(&claiming("p", "c"), &cluster(&[], &[], std::slice::from_ref(&driver), &[])), [text]);
     assert_eq!(verdicts(&claiming("p", "c"), &cluster(&[], &[limit(5)], &[driver], &[])), [""]);
 }
