@@ -15,10 +15,10 @@ pub struct Subject {
 const COMMON_NAME: [u8; 3] = [0x55, 4, 3];
 const ORGANISATION: [u8; 3] = [0x55, 4, 10];
 
-const SEQUENCE: u8 = 0x30;
+pub(crate) const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
-const INTEGER: u8 = 2;
-const OID: u8 = 6;
+pub(crate) const INTEGER: u8 = 2;
+pub(crate) const OID: u8 = 6;
 
 /// Reads a request.
 ///
@@ -40,7 +40,7 @@ fn block(pem: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// An element: its tag, its content and what follows it.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+pub(crate) fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, mut rest) = rest.split_first()?;
     let mut length = usize::from(first);
@@ -59,7 +59,7 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 }
 
 /// The content of an element with a tag, and what follows it.
-fn expect(der: &[u8], wanted: u8) -> Option<(&[u8], &[u8])> {
+pub(crate) fn expect(der: &[u8], wanted: u8) -> Option<(&[u8], &[u8])> {
     element(der).filter(|(tag, ..)| *tag == wanted).map(|(_, content, rest)| (content, rest))
 }
 

@@ -165,7 +165,8 @@ impl BadValue for dyn Object {
         e.finish()
     }
 }
-fn reflected(r: Ref<'_>) -> String {
+/// A value of an object, in the order of the Go source.
+pub(crate) fn reflected(r: Ref<'_>) -> String {
     let mut e = Encoder::new(Order::Go, 0);
     e.value(r);
     e.finish()

@@ -114,6 +114,21 @@ pub fn dns1123_subdomain(s: &str) -> Vec<String> {
     }
     errs
 }
+/// `IsDNS1123SubdomainCaseless`
+pub fn dns1123_subdomain_caseless(s: &str) -> Vec<String> {
+    let mut errs = Vec::new();
+    if s.len() > SUBDOMAIN_MAX {
+        errs.push(too_long(SUBDOMAIN_MAX));
+    }
+    if !subdomain_shape(&s.to_ascii_lowercase()) {
+        errs.push(regex_error(
+            "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+            SUBDOMAIN,
+            &["Example.com"],
+        ));
+    }
+    errs
+}
 /// `IsDNS1123SubdomainWithUnderscore`, search paths of DNS.
 pub fn dns1123_subdomain_with_underscore(s: &str) -> Vec<String> {
     let mut errs = Vec::new();

@@ -9,6 +9,7 @@ mod networking;
 mod policy;
 mod service;
 mod storage;
+mod untyped;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use crate::{OStr, Str};
 /// Fills in what the writer left out. Objects that are complete already are not touched, so they stay shared.
 pub fn apply(object: &mut dyn Object) {
     type Default = fn(&mut dyn Object) -> bool;
-    const ALL: [Default; 8] = [
+    const ALL: [Default; 9] = [
         core::apply,
         apps::apply,
         service::apply,
@@ -28,6 +29,7 @@ pub fn apply(object: &mut dyn Object) {
         networking::apply,
         policy::apply,
         storage::apply,
+        untyped::apply,
     ];
     // The first group that knows the kind has done it.
     let _ = ALL.iter().any(|group| group(object));

@@ -171,7 +171,7 @@ const DOMAIN_MAX: usize = 253;
 const PATH_MAX: usize = 253 + 63 + 1;
 
 /// `example.com/my-signer` (`ValidateSignerName`)
-fn signer_name(name: &str, at: &At, errors: &mut Errors) {
+pub(super) fn signer_name(name: &str, at: &At, errors: &mut Errors) {
     if name.is_empty() {
         return errors.required(at, "");
     }

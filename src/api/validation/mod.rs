@@ -4,15 +4,22 @@
 //! when the old object was written.
 
 mod addresses;
+mod admission_policies;
+mod api_service;
 mod apps;
 mod at;
 mod autoscaling;
 mod batch;
 mod certificates;
 mod claims;
+mod conditions;
 mod coordination;
 mod core;
+mod csi;
+mod definitions;
+mod devices;
 mod discovery;
+mod flow;
 mod ingress;
 mod internal;
 mod labels;
@@ -20,13 +27,20 @@ mod metadata;
 mod networking;
 mod node;
 mod pod;
+mod pod_certificates;
 mod policy;
 mod rbac;
 mod resources;
+mod runtime_class;
+mod schemas;
 mod service;
 mod sets;
 mod storage;
+mod storage_migration;
+mod tree;
+mod trust_bundles;
 mod unified;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -105,10 +119,10 @@ macro_rules! kinds {
 }
 
 /// Kinds with rules of their own, those that are written most first.
-static KINDS: [Kind; 37] = {
+static KINDS: [Kind; 43] = {
     use crate::{
-        apps_v1, autoscaling_v2, batch_v1, coordination_v1, core_v1, discovery_v1, networking_v1, policy_v1, rbac_v1,
-        scheduling_v1, storage_v1,
+        apps_v1, autoscaling_v2, batch_v1, coordination_v1, core_v1, discovery_v1, networking_v1, node_v1, policy_v1,
+        rbac_v1, scheduling_v1, storage_v1,
     };
     kinds! {
         core_v1::Pod: pod::create, pod::update, pod::update_status;
@@ -149,6 +163,12 @@ static KINDS: [Kind; 37] = {
         core_v1::PersistentVolume: storage::create_volume, storage::update_volume, only_metadata;
         core_v1::PersistentVolumeClaim: storage::create_claim, storage::update_claim, storage::update_claim_status;
         storage_v1::StorageClass: storage::create_class, storage::update_class, only_metadata;
+        storage_v1::CSINode: csi::create_node, csi::update_node, only_metadata;
+        storage_v1::CSIDriver: csi::create_driver, csi::update_driver, only_metadata;
+        storage_v1::CSIStorageCapacity: csi::create_capacity, csi::update_capacity, only_metadata;
+        storage_v1::VolumeAttachment: csi::create_attachment, csi::update_attachment, csi::update_attachment;
+        storage_v1::VolumeAttributesClass: csi::create_attributes_class, csi::update_attributes_class, only_metadata;
+        node_v1::RuntimeClass: runtime_class::create, runtime_class::update, only_metadata;
         networking_v1::IPAddress: networking::create_ip_address, networking::update_ip_address, only_metadata;
         networking_v1::ServiceCIDR: networking::create_service_cidr, networking::update_service_cidr, only_metadata;
     }
@@ -167,10 +187,55 @@ fn only_metadata<T: crate::Resource>(new: &T, old: &T, errors: &mut Errors) {
     metadata::update(new.metadata(), old.metadata(), errors);
 }
 
+/// Rules of a kind that no Rust struct describes: group, kind, what looks at new objects and at updates.
+type Untyped = (&'static str, &'static str, fn(&tree::Write, &mut Errors));
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+const RESOURCE: &str = "resource.k8s.io";
+const CERTIFICATES: &str = "certificates.k8s.io";
+
+static UNTYPED: [Untyped; 18] = [
+    (FLOW, "FlowSchema", flow::schema),
+    (FLOW, "PriorityLevelConfiguration", flow::level),
+    (ADMISSION, "ValidatingWebhookConfiguration", webhooks::configuration),
+    (ADMISSION, "MutatingWebhookConfiguration", webhooks::configuration),
+    (ADMISSION, "ValidatingAdmissionPolicy", admission_policies::validating),
+    (ADMISSION, "MutatingAdmissionPolicy", admission_policies::mutating),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding", admission_policies::binding),
+    (ADMISSION, "MutatingAdmissionPolicyBinding", admission_policies::binding),
+    ("apiregistration.k8s.io", "APIService", api_service::check),
+    ("storagemigration.k8s.io", "StorageVersionMigration", storage_migration::check),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", definitions::check),
+    (RESOURCE, "DeviceClass", devices::class),
+    (RESOURCE, "ResourceClaim", devices::claim),
+    (RESOURCE, "ResourceClaimTemplate", devices::template),
+    (RESOURCE, "ResourceSlice", devices::slice),
+    (RESOURCE, "DeviceTaintRule", devices::taint_rule),
+    (CERTIFICATES, "ClusterTrustBundle", trust_bundles::check),
+    (CERTIFICATES, "PodCertificateRequest", pod_certificates::check),
+];
+
+/// Looks at an object of a kind that no Rust struct describes; says whether it is one.
+fn untyped(subresource: &str, object: &dyn Object, before: Option<&dyn Object>, errors: &mut Errors) -> bool {
+    let Some(kind) = object.kind_info() else { return false };
+    let Some((_, _, check)) = UNTYPED.iter().find(|(group, name, _)| *name == kind.kind && *group == kind.group) else {
+        return false;
+    };
+    let new = crate::json::to_value_bare(object);
+    let old = before.map(crate::json::to_value_bare).unwrap_or_default();
+    let (new, old) = (tree::Tree::new(&new), tree::Tree::new(&old));
+    check(&tree::Write { object, before, new, old, subresource }, errors);
+    true
+}
+
 /// Kinds without rules of their own: their metadata.
 fn other_create(object: &dyn Object, errors: &mut Errors) {
     if certificates::is_signing_request(object) {
         return certificates::create(object, errors);
+    }
+    if untyped("", object, None, errors) {
+        return;
     }
     if let (Some(meta), Some(kind)) = (object.metadata(), object.kind_info()) {
         metadata::create(meta, kind.namespaced, name_rule(kind), errors);
@@ -180,6 +245,9 @@ fn other_create(object: &dyn Object, errors: &mut Errors) {
 fn other_update(subresource: &str, new: &dyn Object, old: &dyn Object, errors: &mut Errors) {
     if certificates::is_signing_request(new) {
         return certificates::update(subresource, new, old, errors);
+    }
+    if untyped(subresource, new, Some(old), errors) {
+        return;
     }
     let metas: (Option<&ObjectMeta>, Option<&ObjectMeta>) = (new.metadata(), old.metadata());
     if let (Some(new), Some(old)) = metas {

@@ -5,7 +5,7 @@ use super::{claims, labels, metadata, pod};
 use crate::core_v1::{PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, VolumeNodeAffinity};
 use crate::object::Object;
 use crate::storage_v1::StorageClass;
-use crate::{internal, names};
+use crate::{Map, Str, internal, names};
 
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const PARAMETERS_MAX: usize = 512;
@@ -109,6 +109,42 @@ fn volume_spec(spec: &PersistentVolumeSpec, errors: &mut Errors) {
         if spec.csi.is_none() {
             errors.required(&at.child("csi"), "has to be specified when using volumeAttributesClassName");
         }
+    }
+}
+
+/// A volume that stands in a VolumeAttachment itself (`ValidatePersistentVolumeSpec` of an inline volume).
+pub(super) fn inline_spec(spec: &PersistentVolumeSpec, at: &At, errors: &mut Errors) {
+    const NOT_INLINE: &str = "may not be specified in the context of inline volumes";
+    let mut not_inline = |field: &str, given: bool| {
+        if given {
+            errors.forbidden(&at.child(field), NOT_INLINE);
+        }
+    };
+    not_inline("claimRef", spec.claim_ref.is_some());
+    not_inline("capacity", !spec.capacity.is_empty());
+    if spec.csi.is_none() {
+        errors.required(&at.child("csi"), "has to be specified in the context of inline volumes");
+    }
+    let modes = &at.child("accessModes");
+    if spec.access_modes.is_empty() {
+        errors.required(modes, "");
+    }
+    claims::access_modes(&spec.access_modes, modes, errors);
+    let policy = &spec.persistent_volume_reclaim_policy;
+    if !policy.is_empty() && policy != "Retain" {
+        let why = "may only be Retain in the context of inline volumes";
+        errors.forbidden(&at.child("persistentVolumeReclaimPolicy"), why);
+    }
+    if spec.node_affinity.is_some() {
+        errors.forbidden(&at.child("nodeAffinity"), NOT_INLINE);
+    }
+    source(spec, at, errors);
+    if !spec.storage_class_name.is_empty() {
+        errors.forbidden(&at.child("storageClassName"), NOT_INLINE);
+    }
+    if spec.volume_mode.get().is_some_and(|mode| mode != "Filesystem") {
+        let why = "may not specify volumeMode other than Filesystem in the context of inline volumes";
+        errors.forbidden(&at.child("volumeMode"), why);
     }
 }
 
@@ -255,18 +291,7 @@ pub(super) fn create_class(class: &StorageClass, errors: &mut Errors) {
         let lower = class.provisioner.to_lowercase();
         errors.each(provisioner, &lower, names::qualified_name(&lower));
     }
-    let parameters = &At::new("parameters");
-    let total: usize = class.parameters.iter().map(|(k, v)| k.len() + v.len()).sum();
-    if class.parameters.len() > PARAMETERS_MAX {
-        errors.too_long(parameters, PARAMETERS_MAX);
-    } else {
-        for _ in class.parameters.keys().filter(|key| key.is_empty()) {
-            errors.invalid(parameters, "", "field can not be empty.");
-        }
-        if total > PARAMETERS_BYTES_MAX {
-            errors.too_long(parameters, PARAMETERS_BYTES_MAX);
-        }
-    }
+    parameters(&class.parameters, &At::new("parameters"), errors);
     if let Some(policy) = class.reclaim_policy.get().filter(|p| !p.is_empty()) {
         errors.one_of(&At::new("reclaimPolicy"), policy, &["Delete", "Retain"]);
     }
@@ -295,6 +320,20 @@ pub(super) fn create_class(class: &StorageClass, errors: &mut Errors) {
                 errors.duplicate(&at.child("key"), &r.key);
             }
         }
+    }
+}
+
+/// What a driver or provisioner is told (`validateParameters`).
+pub(super) fn parameters(parameters: &Map<Str>, at: &At, errors: &mut Errors) {
+    if parameters.len() > PARAMETERS_MAX {
+        return errors.too_long(at, PARAMETERS_MAX);
+    }
+    for _ in parameters.keys().filter(|key| key.is_empty()) {
+        errors.invalid(at, "", "field can not be empty.");
+    }
+    let total: usize = parameters.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if total > PARAMETERS_BYTES_MAX {
+        errors.too_long(at, PARAMETERS_BYTES_MAX);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Access, policy, coordination, scheduling, admission and flow control kinds.
 
-use super::{Generation, SPEC, Strategy};
+use super::{Generation, SPEC, Strategy, only_status};
 
 /// A kind with nothing but flags of its own.
 const fn plain(group: &'static str, resource: &'static str) -> Strategy {
@@ -28,27 +28,32 @@ pub static STRATEGIES: &[Strategy] = &[
     Strategy { create_on_update: true, ..careful("coordination.k8s.io", "leases", Generation::None) },
     Strategy { create_on_update: true, ..careful("node.k8s.io", "runtimeclasses", Generation::None) },
     with_generation("scheduling.k8s.io", "priorityclasses", Generation::Fixed),
-    careful(ADMISSION, "validatingadmissionpolicies", SPEC),
+    Strategy { prepare_status: only_status, ..careful(ADMISSION, "validatingadmissionpolicies", SPEC) },
     careful(ADMISSION, "validatingadmissionpolicybindings", SPEC),
     careful(ADMISSION, "mutatingadmissionpolicies", SPEC),
     careful(ADMISSION, "mutatingadmissionpolicybindings", SPEC),
     careful(ADMISSION, "validatingwebhookconfigurations", Generation::On(&["webhooks"])),
     careful(ADMISSION, "mutatingwebhookconfigurations", Generation::On(&["webhooks"])),
-    with_generation(FLOW, "flowschemas", SPEC),
-    with_generation(FLOW, "prioritylevelconfigurations", SPEC),
-    Strategy {
-        key: "apiextensions.k8s.io/customresourcedefinitions",
-        ..careful("apiextensions.k8s.io", "customresourcedefinitions", SPEC)
-    },
-    Strategy { key: "apiregistration.k8s.io/apiservices", ..plain("apiregistration.k8s.io", "apiservices") },
+    Strategy { prepare_status: only_status, ..with_generation(FLOW, "flowschemas", SPEC) },
+    Strategy { prepare_status: only_status, ..with_generation(FLOW, "prioritylevelconfigurations", SPEC) },
     careful("certificates.k8s.io", "clustertrustbundles", Generation::None),
-    careful("certificates.k8s.io", "podcertificaterequests", Generation::None),
-    careful("storagemigration.k8s.io", "storageversionmigrations", Generation::None),
-    Strategy { return_deleted: true, ..plain(RESOURCE, "resourceclaims") },
+    Strategy {
+        prepare_status: only_status,
+        ..careful("certificates.k8s.io", "podcertificaterequests", Generation::None)
+    },
+    Strategy {
+        prepare_status: only_status,
+        ..careful("storagemigration.k8s.io", "storageversionmigrations", Generation::None)
+    },
+    Strategy { return_deleted: true, prepare_status: only_status, ..plain(RESOURCE, "resourceclaims") },
     Strategy { return_deleted: true, ..plain(RESOURCE, "resourceclaimtemplates") },
     Strategy { return_deleted: true, ..with_generation(RESOURCE, "resourceslices", SPEC) },
     Strategy { return_deleted: true, ..with_generation(RESOURCE, "deviceclasses", SPEC) },
-    Strategy { return_deleted: true, ..with_generation(RESOURCE, "devicetaintrules", SPEC) },
+    Strategy {
+        return_deleted: true,
+        prepare_status: only_status,
+        ..with_generation(RESOURCE, "devicetaintrules", SPEC)
+    },
     Strategy { return_deleted: true, ..plain("", "resourcequotas") },
     Strategy { create_on_update: true, ..plain("", "limitranges") },
     Strategy { return_deleted: true, ..plain("", "serviceaccounts") },

@@ -5,6 +5,7 @@ mod access;
 mod batch;
 mod certificates;
 mod event;
+mod extensions;
 mod namespace;
 mod node;
 pub mod pod;
@@ -133,6 +134,16 @@ impl Strategy {
 
 const SPEC: Generation = Generation::On(&["spec"]);
 
+/// A status update changes nothing of the metadata (apimachinery's `ResetObjectMetaForStatus`).
+fn only_status(new: &mut dyn Object, old: &dyn Object) {
+    if let (Some(metadata), Some(before)) = (new.metadata_mut(), old.metadata()) {
+        metadata.labels = before.labels.clone();
+        metadata.annotations = before.annotations.clone();
+        metadata.finalizers = before.finalizers.clone();
+        metadata.owner_references = before.owner_references.clone();
+    }
+}
+
 static STRATEGIES: &[&[Strategy]] = &[
     pod::STRATEGIES,
     service::STRATEGIES,
@@ -142,6 +153,7 @@ static STRATEGIES: &[&[Strategy]] = &[
     batch::STRATEGIES,
     event::STRATEGIES,
     access::STRATEGIES,
+    extensions::STRATEGIES,
     certificates::STRATEGIES,
     storage::STRATEGIES,
 ];

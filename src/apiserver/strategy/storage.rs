@@ -2,8 +2,9 @@
 
 use api::Object;
 use api::core_v1::{PersistentVolume, PersistentVolumeClaim};
+use api::storage_v1::CSINode;
 
-use super::{Generation, Moment, Strategy};
+use super::{Generation, Moment, Strategy, only_status};
 
 const GROUP: &str = "storage.k8s.io";
 
@@ -34,6 +35,7 @@ pub static STRATEGIES: &[Strategy] = &[
         resource: "csinodes",
         unconditional_update: false,
         return_deleted: true,
+        prepare_status: node_status,
         ..Strategy::ORDINARY
     },
     Strategy { group: GROUP, resource: "csistoragecapacities", unconditional_update: false, ..Strategy::ORDINARY },
@@ -42,6 +44,7 @@ pub static STRATEGIES: &[Strategy] = &[
         resource: "volumeattachments",
         unconditional_update: false,
         return_deleted: true,
+        prepare_status: only_status,
         ..Strategy::ORDINARY
     },
     Strategy { group: GROUP, resource: "volumeattributesclasses", return_deleted: true, ..Strategy::ORDINARY },
@@ -57,4 +60,14 @@ fn volume_create(object: &mut dyn Object, moment: &Moment) {
 fn claim_create(object: &mut dyn Object, _: &Moment) {
     let Some(claim) = object.downcast_mut::<PersistentVolumeClaim>() else { return };
     claim.status.make().phase = "Pending".into();
+}
+
+/// The health of a driver's storage is behind a gate (CSIVolumeHealth) that is off: it is dropped.
+fn node_status(object: &mut dyn Object, old: &dyn Object) {
+    only_status(object, old);
+    if let (Some(new), Some(old)) = (object.downcast_mut::<CSINode>(), old.downcast_ref::<CSINode>())
+        && old.status.storage_health.is_empty()
+    {
+        new.status = Default::default();
+    }
 }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod applying;
+mod kinds;
 mod options;
 mod patching;
 mod quotas;

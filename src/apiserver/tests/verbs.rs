@@ -51,6 +51,10 @@ fn every_kind_can_be_created_read_listed_and_deleted() {
                 _ => kind.new_object(),
             };
             object.metadata_mut().unwrap().name = "a".into();
+            if let Some(example) = super::kinds::example(kind) {
+                object = example;
+            }
+            let name = object.metadata().unwrap().name.clone();
             let body = Body::Object(Rc::from(object));
             let created = client.object(Verb::Create, kind, ["", namespace, ""], body).await;
             let created = match created {
@@ -62,19 +66,19 @@ fn every_kind_can_be_created_read_listed_and_deleted() {
             stored += 1;
             assert!(!metadata(&created).uid.is_empty(), "{}", kind.kind);
             assert_eq!(&*metadata(&created).namespace, namespace);
-            let read = client.object(Verb::Get, kind, ["", namespace, "a"], Body::Empty).await.unwrap();
+            let read = client.object(Verb::Get, kind, ["", namespace, &name], Body::Empty).await.unwrap();
             assert!(read.body.equal(&*created.body), "{}", kind.kind);
             assert_eq!(read.revision, created.revision);
             let list = client.list(kind, namespace, Default::default()).await.unwrap();
             assert!(list.items.iter().any(|item| item.same(&read)), "{}", kind.kind);
-            client.object(Verb::Delete, kind, ["", namespace, "a"], Body::Empty).await.unwrap();
-            match client.object(Verb::Get, kind, ["", namespace, "a"], Body::Empty).await {
+            client.object(Verb::Delete, kind, ["", namespace, &name], Body::Empty).await.unwrap();
+            match client.object(Verb::Get, kind, ["", namespace, &name], Body::Empty).await {
                 // Volumes are protected, jobs leave their pods: finalizers hold them.
                 Ok(held) => {
                     assert!(!metadata(&held).finalizers.is_empty(), "{}", kind.kind);
                     assert!(!metadata(&held).deletion_timestamp.is_zero(), "{}", kind.kind);
                 }
-                Err(gone) => assert_eq!(gone.to_string(), format!("{} \"a\" not found", kind.group_resource())),
+                Err(gone) => assert_eq!(gone.to_string(), format!("{} \"{name}\" not found", kind.group_resource())),
             }
         }
         assert!(stored > 30, "{stored} kinds were stored");
