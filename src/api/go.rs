@@ -1,4 +1,6 @@
 //! How Go prints strings and numbers in JSON and in messages.
+use crate::json::Value;
+use crate::value::Map;
 use std::fmt::Write;
 
 /// `strconv.Quote`.
@@ -105,6 +107,23 @@ pub fn float(v: f64) -> String {
 pub fn map<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let parts: Vec<String> = entries.into_iter().map(|(k, v)| format!("{k}:{v}")).collect();
     format!("map[{}]", parts.join(" "))
+}
+
+/// `%v` of a dynamic value: `map[a:1 b:[x y]]`.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_string(),
+        Value::Str(s) => s.to_string(),
+        Value::Array(a) => format!("[{}]", a.iter().map(plain).collect::<Vec<_>>().join(" ")),
+        Value::Object(m) => plain_map(m),
+        v => v.to_json(),
+    }
+}
+
+/// `%v` of a map of dynamic values.
+pub fn plain_map(entries: &Map<Value>) -> String {
+    let parts: Vec<(&str, String)> = entries.iter().map(|(k, v)| (k.as_str(), plain(v))).collect();
+    map(parts.iter().map(|(k, v)| (*k, v.as_str())))
 }
 
 #[cfg(test)]

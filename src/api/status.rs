@@ -214,6 +214,10 @@ impl Status {
         s.body.details.make().causes = List::from([meta_v1::StatusCause { message: why.into(), ..Default::default() }]);
         s
     }
+    /// A failure that no reason of the API names, with its message as it is.
+    pub fn unknown(message: impl Into<String>) -> Status {
+        Self::failure(500, "", message.into())
+    }
     /// `Timeout: message`
     pub fn timeout(message: &str, retry_after: i32) -> Status {
         Self::failure(504, reason::TIMEOUT, format!("Timeout: {message}")).retry_after(retry_after)

@@ -1,7 +1,8 @@
 //! Which objects a command is about: arguments and files (`cli-runtime/pkg/resource`).
 
 use crate::error::Error;
-use crate::manifest;
+
+use crate::manifest::{self, Trouble};
 use crate::mapping::{Mapper, Mapping};
 use crate::paths;
 use crate::print::human::quote;
@@ -402,11 +403,12 @@ impl Builder {
                 match mapper.for_kind(item.str("apiVersion"), kind) {
                     Some(m) => m,
                     None => {
-                        items.push(Err(Error::text(format!(
+                        // What fails inside of a list stays an aggregate, if only of one.
+                        items.push(Err(Error::Listed(vec![Error::text(format!(
                             "unable to recognize no matches for kind {} in version {}",
                             quote(kind),
                             quote(item.str("apiVersion"))
-                        ))));
+                        ))])));
                         continue;
                     }
                 }
@@ -564,9 +566,17 @@ impl Builder {
                 let object = match document {
                     Ok(Value::Null) => continue,
                     Ok(v) => v,
-                    Err(e) => {
+                    Err(Trouble::Syntax(e)) => {
                         items.push(Err(Error::text(format!("error parsing {source}: {e}"))));
                         break;
+                    }
+                    Err(Trouble::Number(e)) if self.validate => {
+                        items.push(Err(not_validated(&source, &e)));
+                        break;
+                    }
+                    Err(Trouble::Number(e)) => {
+                        items.push(Err(Error::text(format!("unable to decode {}: {e}", quote(&source)))));
+                        continue;
                     }
                 };
                 let failed = match self.document(k, &mapper, object, &source).await {
@@ -662,15 +672,7 @@ impl Builder {
         source: &str,
     ) -> Result<Info, (Error, bool)> {
         if self.validate {
-            manifest::check(k, &object).await.map_err(|e| {
-                (
-                    Error::text(format!(
-                        "error validating {}: error validating data: {e}; if you choose to ignore these errors, turn validation off with --validate=false",
-                        quote(source)
-                    )),
-                    true,
-                )
-            })?;
+            manifest::check(k, &object).await.map_err(|e| (not_validated(source, &e), true))?;
         }
         manifest::check_metadata(&object)
             .map_err(|e| (Error::text(format!("unable to decode {}: {e}", quote(source))), false))?;
@@ -754,4 +756,11 @@ pub fn list_of(items: Vec<Value>) -> Value {
         ("kind", "List".into()),
         ("metadata", object([("resourceVersion", "".into())])),
     ])
+}
+
+fn not_validated(source: &str, why: &str) -> Error {
+    Error::text(format!(
+        "error validating {}: error validating data: {why}; if you choose to ignore these errors, turn validation off with --validate=false",
+        quote(source)
+    ))
 }

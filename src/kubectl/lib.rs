@@ -19,6 +19,7 @@ pub mod mapping;
 pub mod merge;
 mod paths;
 pub mod print;
+pub mod raw;
 pub mod resource;
 pub mod selector;
 pub mod server;

@@ -3,10 +3,30 @@
 use crate::session::Kubectl;
 use crate::value::Value;
 
-/// The documents of a YAML or JSON stream. An error ends it; Null stands for an empty document.
-pub fn documents(bytes: &[u8]) -> Vec<Result<Value, String>> {
+/// Why a document is no object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It can't be read; the stream ends with it.
+    Syntax(String),
+    /// It holds a number that no float holds; it fails when it is looked into.
+    Number(String),
+}
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Trouble::Syntax(text) | Trouble::Number(text)) = self;
+        f.write_str(text)
+    }
+}
+
+/// The documents of a YAML or JSON stream; Null stands for an empty one.
+pub fn documents(bytes: &[u8]) -> Vec<Result<Value, Trouble>> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    api::yaml::documents(&text).map(|d| d.map(|d| Value::from(&d.value)).map_err(|e| e.to_string())).collect()
+    let documents = api::yaml::documents(&text).map(|document| match document {
+        Ok(api::yaml::Document { overflow: Some(text), .. }) => Err(Trouble::Number(text)),
+        Ok(document) => Ok(Value::from(&document.value)),
+        Err(e) => Err(Trouble::Syntax(e.to_string())),
+    });
+    documents.collect()
 }
 
 /// One YAML document; the error is the reader's.
@@ -19,8 +39,41 @@ pub async fn check(k: &Kubectl<'_>, object: &Value) -> Result<(), String> {
     if let Err(e) = k.connect("/openapi/v2?timeout=32s").await {
         return Err(format!("failed to download openapi: {}", e.message()));
     }
+    let errors = match object.at("items") {
+        Value::Array(items) if is_list(object) => items.iter().flat_map(untyped).collect(),
+        _ if is_list(object) => vec![INVALID.to_string()],
+        _ => untyped(object),
+    };
+    match errors.as_slice() {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => {
+            // An aggregate says the same thing once.
+            let mut said: Vec<&str> = Vec::new();
+            many.iter().for_each(|e| {
+                if !said.contains(&&**e) {
+                    said.push(e);
+                }
+            });
+            match said.as_slice() {
+                [one] => Err(one.to_string()),
+                many => Err(format!("[{}]", many.join(", "))),
+            }
+        }
+    }
+}
+
+const INVALID: &str = "invalid object to validate";
+
+/// `kind: List` of `v1`: no kind of the server, so that its items are looked at here.
+fn is_list(object: &Value) -> bool {
+    object.str("apiVersion") == "v1" && object.str("kind") == "List"
+}
+
+/// Why an object has no type (`getObjectKind`).
+fn untyped(object: &Value) -> Vec<String> {
     if !matches!(object, Value::Object(_)) {
-        return Err("invalid object to validate".into());
+        return vec![INVALID.into()];
     }
     let mut errors = Vec::new();
     for field in ["apiVersion", "kind"] {
@@ -28,14 +81,10 @@ pub async fn check(k: &Kubectl<'_>, object: &Value) -> Result<(), String> {
             Value::Null => errors.push(format!("{field} not set")),
             Value::String(s) if s.is_empty() => errors.push(format!("{field} not set")),
             Value::String(_) => {}
-            other => errors.push(format!("{field} isn't string type, but {}", other.go_type())),
+            _ => errors.push(format!("{field} isn't string type")),
         }
     }
-    match errors.as_slice() {
-        [] => Ok(()),
-        [one] => Err(one.clone()),
-        many => Err(format!("[{}]", many.join(", "))),
-    }
+    errors
 }
 
 /// What decoding the object's metadata says; lists are looked at item by item later.

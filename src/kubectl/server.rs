@@ -10,9 +10,11 @@ use api::rest::{
     PatchType, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WriteOptions,
 };
 use api::{AnyRev, Str};
-use sim::NetError;
+use sim::{Ctx, Instant, NetError};
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Objects a page of a list holds (`cmdutil.DefaultChunkSize`).
 pub const CHUNK_SIZE: i64 = 500;
@@ -61,6 +63,10 @@ pub struct Stream {
     stream: u64,
     queue: std::collections::VecDeque<(EventType, WatchBody)>,
     done: bool,
+    /// When `--request-timeout` ends it.
+    limit: Option<(Ctx, Instant)>,
+    /// Whether that ended it.
+    pub timed_out: bool,
 }
 
 /// A piece of a byte stream.
@@ -74,28 +80,41 @@ pub enum Piece {
 }
 
 impl Stream {
+    fn new(connection: Rc<Connection>, stream: u64, done: bool, limit: Option<(Ctx, Instant)>) -> Stream {
+        Stream { connection, stream, queue: Default::default(), done, limit, timed_out: false }
+    }
+
     /// The next event of a watch; None when the server ended it.
     pub async fn event(&mut self) -> Result<Option<(EventType, Watched)>, Error> {
+        while let Some((type_, body)) = self.event_as_sent().await {
+            let watched = match body {
+                WatchBody::Object(o) => Watched::Object(value_of(&o)),
+                WatchBody::Table(t) => Watched::Table(table_of(&t)),
+                WatchBody::Bookmark(..) => continue,
+                WatchBody::Status(s) => return Err(status_error(&s)),
+            };
+            return Ok(Some((type_, watched)));
+        }
+        Ok(None)
+    }
+
+    /// The next event as the server sent it.
+    pub(crate) async fn event_as_sent(&mut self) -> Option<(EventType, WatchBody)> {
         loop {
-            if let Some((type_, body)) = self.queue.pop_front() {
-                let watched = match body {
-                    WatchBody::Object(o) => Watched::Object(value_of(&o)),
-                    WatchBody::Table(t) => Watched::Table(table_of(&t)),
-                    WatchBody::Bookmark(..) => continue,
-                    WatchBody::Status(s) => return Err(status_error(&s)),
-                };
-                return Ok(Some((type_, watched)));
+            if let Some(event) = self.queue.pop_front() {
+                return Some(event);
             }
             if self.done {
-                return Ok(None);
+                return None;
             }
-            match self.connection.conn.recv::<ServerFrame>().await {
-                Ok(ServerFrame::Events { stream, events }) if stream == self.stream => {
+            match self.frame().await {
+                Some(Ok(ServerFrame::Events { stream, events })) if stream == self.stream => {
                     self.queue.extend(events.into_iter().map(|e| (e.type_, e.body)));
                 }
-                Ok(ServerFrame::End { stream, .. }) if stream == self.stream => self.done = true,
-                Ok(_) => {}
-                Err(_) => self.done = true,
+                Some(Ok(ServerFrame::End { stream, .. })) if stream == self.stream => self.done = true,
+                Some(Ok(_)) => {}
+                // A watch that ran out of time ends as one that the server ended.
+                Some(Err(_)) | None => self.done = true,
             }
         }
     }
@@ -106,20 +125,33 @@ impl Stream {
             if self.done {
                 return Piece::End(None);
             }
-            match self.connection.conn.recv::<ServerFrame>().await {
-                Ok(ServerFrame::Data { stream, channel, data }) if stream == self.stream => {
+            match self.frame().await {
+                Some(Ok(ServerFrame::Data { stream, channel, data })) if stream == self.stream => {
                     return match channel {
                         Channel::Stderr => Piece::Err(data),
                         _ => Piece::Out(data),
                     };
                 }
-                Ok(ServerFrame::End { stream, status }) if stream == self.stream => {
+                Some(Ok(ServerFrame::End { stream, status })) if stream == self.stream => {
                     self.done = true;
                     return Piece::End(status.map(|s| status_value(&s)));
                 }
-                Ok(_) => {}
-                Err(_) => self.done = true,
+                Some(Ok(_)) => {}
+                Some(Err(_)) => self.done = true,
+                None => {
+                    self.timed_out = true;
+                    return Piece::End(None);
+                }
             }
+        }
+    }
+
+    /// The next frame of the connection; None when the time is over.
+    async fn frame(&self) -> Option<Result<ServerFrame, NetError>> {
+        let next = self.connection.conn.recv::<ServerFrame>();
+        match &self.limit {
+            Some((ctx, end)) => ctx.timeout(end.since(ctx.now()), next).await.ok(),
+            None => Some(next.await),
         }
     }
 
@@ -202,6 +234,10 @@ fn str(s: &str) -> Str {
 impl<'a> Kubectl<'a> {
     /// The connection, made at first use.
     pub async fn connect(&self, url: &str) -> Result<Rc<Connection>, Error> {
+        self.within("Get", url, self.open(url)).await
+    }
+
+    async fn open(&self, url: &str) -> Result<Rc<Connection>, Error> {
         let open = self.connection.borrow().clone();
         if let Some(c) = open.filter(|c| c.conn.ended().is_none()) {
             return Ok(c);
@@ -253,6 +289,29 @@ impl<'a> Kubectl<'a> {
         }
     }
 
+    /// How long a request may take (`--request-timeout`).
+    fn limit(&self) -> Option<Duration> {
+        let nanoseconds = super::cmd::timeout(self.flags.str("request-timeout")).ok()?;
+        u64::try_from(nanoseconds).ok().filter(|n| *n > 0).map(Duration::from_nanos)
+    }
+
+    /// Waits for an answer as long as a request may take.
+    async fn within<T>(
+        &self,
+        method: &str,
+        url: &str,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let Some(limit) = self.limit() else { return answer.await };
+        self.ctx.timeout(limit, answer).await.unwrap_or_else(|_| {
+            const CAUSE: &str = "context deadline exceeded";
+            Err(Error::Connection {
+                shown: format!("Unable to connect to the server: {CAUSE}"),
+                text: format!("{method} \"https://{}{url}\": {CAUSE}", self.config.host()),
+            })
+        })
+    }
+
     /// Sends a request and waits for its answer; warnings are printed, failures are errors.
     async fn answer(&self, request: Request) -> Result<(Rc<Connection>, u64, Response), Error> {
         let method = match request.verb {
@@ -263,12 +322,21 @@ impl<'a> Kubectl<'a> {
             _ => "Get",
         };
         let url = url_of(&request.target);
-        let c = self.connect(&url).await?;
+        self.within(method, &url, self.exchange(method, &url, request)).await
+    }
+
+    async fn exchange(
+        &self,
+        method: &str,
+        url: &str,
+        request: Request,
+    ) -> Result<(Rc<Connection>, u64, Response), Error> {
+        let c = self.open(url).await?;
         let stream = c.next.get();
         c.next.set(stream + 1);
         c.conn
             .send(ClientFrame::Request { stream, request: Box::new(request) })
-            .map_err(|e| self.net_error(method, &url, e))?;
+            .map_err(|e| self.net_error(method, url, e))?;
         loop {
             match c.conn.recv::<ServerFrame>().await {
                 Ok(ServerFrame::Response { stream: s, response }) if s == stream => {
@@ -283,7 +351,7 @@ impl<'a> Kubectl<'a> {
                     return Ok((c, stream, response));
                 }
                 Ok(_) => {}
-                Err(e) => return Err(self.net_error(method, &url, e)),
+                Err(e) => return Err(self.net_error(method, url, e)),
             }
         }
     }
@@ -458,9 +526,15 @@ impl<'a> Kubectl<'a> {
     }
 
     async fn stream(&self, request: Request) -> Result<Stream, Error> {
+        let end = self.end();
         let (connection, stream, response) = self.answer(request).await?;
         let done = !matches!(response.answer, Answer::Stream);
-        Ok(Stream { connection, stream, queue: Default::default(), done })
+        Ok(Stream::new(connection, stream, done, end))
+    }
+
+    /// When a request that is made now has had its time.
+    fn end(&self) -> Option<(Ctx, Instant)> {
+        self.limit().map(|limit| (self.ctx.clone(), self.ctx.now() + limit))
     }
 
     /// A pod's log: all at once, or as it comes.
@@ -468,10 +542,11 @@ impl<'a> Kubectl<'a> {
         let pods = self.known("", "pods")?;
         let target = Self::target(&pods, ns, pod, "log");
         let request = self.request(Verb::Get, target, Query::Log(options), Body::Empty, Accept::Object);
+        let end = self.end();
         let (connection, stream, response) = self.answer(request).await?;
         Ok(match response.answer {
             Answer::Text(t) => Ok(t.to_string()),
-            Answer::Stream => Err(Stream { connection, stream, queue: Default::default(), done: false }),
+            Answer::Stream => Err(Stream::new(connection, stream, false, end)),
             _ => Ok(String::new()),
         })
     }
@@ -489,7 +564,7 @@ impl<'a> Kubectl<'a> {
             return Err(Error::text(format!("unable to upgrade connection: {text}")));
         }
         let done = !matches!(response.answer, Answer::Stream);
-        Ok(Stream { connection, stream, queue: Default::default(), done })
+        Ok(Stream::new(connection, stream, done, None))
     }
 
     /// Attaches to a running container.
@@ -499,57 +574,35 @@ impl<'a> Kubectl<'a> {
         self.stream(self.request(Verb::Create, target, Query::Exec(options), Body::Empty, Accept::Object)).await
     }
 
-    /// Any path; text as it is, documents as JSON.
-    pub async fn raw(&self, path: &str) -> Result<String, Error> {
-        let target = path_target(path);
-        let request = self.request(
-            if matches!(&target, Target::Resource { name, .. } if name.is_empty()) { Verb::List } else { Verb::Get },
-            target,
-            Query::None,
-            Body::Empty,
-            Accept::Object,
-        );
-        let (_, _, response) = self.answer(request).await?;
-        Ok(match response.answer {
-            Answer::Text(t) => t.to_string(),
-            Answer::Json(b) => String::from_utf8_lossy(&b).into_owned(),
-            Answer::Object(o) => {
-                let mut e = api::json::Encoder::new(api::json::Order::Go, 0);
-                e.top(&*o.body, (o.revision > 0).then_some(o.revision));
-                format!("{}\n", e.finish())
+    /// Any request, with its answer as it came; where that is a stream, its frames follow.
+    pub(crate) async fn respond(
+        &self,
+        verb: Verb,
+        target: Target,
+        query: Query,
+        body: Body,
+    ) -> Result<(Answer, Stream), Error> {
+        let mut request = self.request(verb, target, query, Body::Empty, Accept::Object);
+        match body {
+            Body::Bytes(bytes) if verb == Verb::Delete => {
+                let mut options = api::meta_v1::DeleteOptions::default();
+                api::json::decode(&bytes, &mut options, false).map_err(|e| {
+                    let why = format!("couldn't get version/kind; json parse error: {e}");
+                    status_error(&api::Status::bad_request(why))
+                })?;
+                request.delete = Some(Rc::new(options));
             }
-            Answer::Status(s) => format!("{}\n", status_value(&s).to_json()),
-            _ => String::new(),
-        })
+            body => request.body = body,
+        }
+        let end = self.end();
+        let (connection, stream, response) = self.answer(request).await?;
+        let done = !matches!(response.answer, Answer::Stream);
+        Ok((response.answer, Stream::new(connection, stream, done, end)))
     }
 }
 
 fn options(w: &Write) -> WriteOptions {
     WriteOptions { dry_run: w.dry_run, field_manager: str(&w.manager), field_validation: w.validation, force: w.force }
-}
-
-/// A path of the API as a resource, where it is one.
-fn path_target(path: &str) -> Target {
-    let bare = path.split('?').next().unwrap_or("");
-    let parts: Vec<&str> = bare.trim_matches('/').split('/').collect();
-    let (group, version, rest) = match parts.as_slice() {
-        ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
-        ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-        _ => return Target::Path(str(path)),
-    };
-    let (namespace, rest) = match rest {
-        ["namespaces", ns, more @ ..] if !more.is_empty() && !matches!(more, ["status"] | ["finalize"]) => (*ns, more),
-        other => ("", other),
-    };
-    let get = |i: usize| str(rest.get(i).copied().unwrap_or(""));
-    Target::Resource {
-        group: str(group),
-        version: str(version),
-        resource: get(0),
-        subresource: get(2),
-        namespace: str(namespace),
-        name: get(1),
-    }
 }
 
 /// A target's path, for errors of the connection.

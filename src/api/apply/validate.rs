@@ -4,7 +4,6 @@ use super::shape::{Kind, Relation, Scalar, Shape, Told};
 use super::walk::View;
 use crate::go;
 use crate::json::Value;
-use crate::value::Str;
 
 /// The errors, joined as Go joins them; None if there is none.
 pub(super) fn validate(v: &Value, shape: Shape) -> Option<String> {
@@ -40,8 +39,8 @@ fn check(v: &Value, shape: Shape, path: &str, errors: &mut Vec<String>) {
                             format!("expected string, got &value.valueUnstructured{{Value:{}}}", shown(v))
                         }
                         Scalar::Number => format!("expected numeric (int or float), got {}", go_type(v)),
-                        Scalar::Bool => format!("expected boolean, got &{{{}}}", plain(v)),
-                        Scalar::Any => format!("expected any scalar, got &{{{}}}", plain(v)),
+                        Scalar::Bool => format!("expected boolean, got &{{{}}}", go::plain(v)),
+                        Scalar::Any => format!("expected any scalar, got &{{{}}}", go::plain(v)),
                     },
                 );
             }
@@ -82,22 +81,9 @@ fn check(v: &Value, shape: Shape, path: &str, errors: &mut Vec<String>) {
                 seen.push(e);
             }
         }
-        (Kind::Struct(..) | Kind::Map(..), v) => fail(path, format!("expected map, got &{{{}}}", plain(v))),
-        (Kind::List(..), v) => fail(path, format!("expected list, got &{{{}}}", plain(v))),
+        (Kind::Struct(..) | Kind::Map(..), v) => fail(path, format!("expected map, got &{{{}}}", go::plain(v))),
+        (Kind::List(..), v) => fail(path, format!("expected list, got &{{{}}}", go::plain(v))),
         (Kind::Deduced, _) => {}
-    }
-}
-
-fn plain(v: &Value) -> String {
-    match v {
-        Value::Str(s) => s.to_string(),
-        Value::Null => "<nil>".to_string(),
-        Value::Array(a) => format!("[{}]", a.iter().map(plain).collect::<Vec<_>>().join(" ")),
-        Value::Object(m) => {
-            let parts: Vec<(Str, String)> = m.iter().map(|(k, v)| (k.clone(), plain(v))).collect();
-            go::map(parts.iter().map(|(k, v)| (k.as_str(), v.as_str())))
-        }
-        v => v.to_json(),
     }
 }
 

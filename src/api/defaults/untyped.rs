@@ -121,7 +121,9 @@ fn fill(value: &mut Value, steps: &[&str], default: &Value) -> bool {
     match steps {
         ["[]", rest @ ..] => {
             let items = value.as_array_mut().map(|list| list.make().iter_mut());
-            items.into_iter().flatten().fold(false, |changed, item| fill(item, rest, default) || changed)
+            let mut changed = false;
+            items.into_iter().flatten().for_each(|item| changed |= fill(item, rest, default));
+            changed
         }
         [last] => {
             let (name, plain) = last.strip_suffix('!').map_or((*last, false), |name| (name, true));
@@ -146,7 +148,9 @@ fn count(value: &mut Value, steps: &[&str]) -> bool {
     match (steps, value) {
         (_, Value::Array(list)) => {
             let rest = steps.strip_prefix(&["[]"]).unwrap_or(steps);
-            list.make().iter_mut().fold(false, |changed, item| count(item, rest) || changed)
+            let mut changed = false;
+            list.make().iter_mut().for_each(|item| changed |= count(item, rest));
+            changed
         }
         ([first, rest @ ..], Value::Object(map)) => {
             map.get(first).is_some() && count(map.entry(*first, || Value::Null), rest)

@@ -49,16 +49,7 @@ pub type Decoded = Result<Vec<StrictError>, DecodeError>;
 pub fn decode(json: &[u8], into: &mut dyn Object, strict: bool) -> Decoded {
     // Go reads bytes that are no UTF-8 as U+FFFD.
     let text = String::from_utf8_lossy(json);
-    let mut d = Decoder {
-        lexer: Lexer::new(&text),
-        strict,
-        path: Vec::new(),
-        owner: "",
-        saved: None,
-        fatal: None,
-        no_object: false,
-        errors: Vec::new(),
-    };
+    let mut d = Decoder::new(&text, strict);
     let done = d.top(into).and_then(|()| d.lexer.end().map_err(|e| d.syntax(e)));
     if done.is_err() {
         // Only whole documents are decoded: a syntax error behind the place that ended decoding wins.
@@ -90,6 +81,82 @@ pub fn decode(json: &[u8], into: &mut dyn Object, strict: bool) -> Decoded {
 /// Go's type errors.
 pub fn from_value(value: &Value, into: &mut dyn Object, strict: bool) -> Decoded {
     decode(value.to_json().as_bytes(), into, strict)
+}
+
+/// Reads JSON into a value of a type that reads itself (Time, Quantity, IntOrString, RawExtension).
+///
+/// # Errors
+/// The type's own, without the field's name.
+pub(super) fn leaf(
+    json: &str,
+    into: Mut<'_>,
+    ty: &'static Type,
+    field: &'static FieldDesc,
+) -> std::result::Result<(), String> {
+    let mut decoder = Decoder::new(json, false);
+    let done = decoder.value(into, ty, field, 0);
+    match decoder.fatal.or(decoder.saved) {
+        Some(message) => Err(message),
+        None if done.is_err() => Err("unexpected end of JSON input".into()),
+        None => Ok(()),
+    }
+}
+
+/// The `apiVersion` and `kind` of a JSON document, empty where it has none: what is read first to know its type.
+///
+/// # Errors
+/// Go's syntax errors, and its type errors for the two fields.
+pub fn type_meta(json: &[u8]) -> std::result::Result<[Str; 2], DecodeError> {
+    let text = String::from_utf8_lossy(json);
+    let mut lexer = Lexer::new(&text);
+    let mut said = [Str::new(), Str::new()];
+    let mut wrong = None;
+    if lexer.peek() != b'{' {
+        let c = lexer.peek();
+        lexer.skip()?;
+        lexer.end()?;
+        return if c == b'n' { Ok(said) } else { Err(DecodeError { message: no_object(c), syntax: true }) };
+    }
+    if lexer.open(b'}') {
+        loop {
+            let key = lexer.key()?;
+            let into = match &*key {
+                "apiVersion" => said.first_mut(),
+                "kind" => said.last_mut(),
+                _ => None,
+            };
+            let c = lexer.peek();
+            match into {
+                Some(into) if c == b'"' => *into = Str::from(&*lexer.string()?),
+                Some(_) if c != b'n' => {
+                    let found = described(c);
+                    wrong.get_or_insert(format!(
+                        "json: cannot unmarshal {found} into Go struct field .{key} of type string"
+                    ));
+                    lexer.skip()?;
+                }
+                _ => {
+                    lexer.skip()?;
+                }
+            }
+            if !lexer.more(b'}')? {
+                break;
+            }
+        }
+    }
+    lexer.end()?;
+    match wrong {
+        Some(message) => Err(DecodeError { message, syntax: true }),
+        None => Ok(said),
+    }
+}
+
+/// Kubernetes looks for apiVersion and kind first, into a struct without a name.
+fn no_object(c: u8) -> String {
+    format!(
+        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        described(c)
+    )
 }
 
 /// At most so many strict errors are kept, as in sigs.k8s.io/json.
@@ -130,6 +197,18 @@ macro_rules! lex {
 }
 
 impl<'a> Decoder<'a> {
+    fn new(text: &'a str, strict: bool) -> Self {
+        Decoder {
+            lexer: Lexer::new(text),
+            strict,
+            path: Vec::new(),
+            owner: "",
+            saved: None,
+            fatal: None,
+            no_object: false,
+            errors: Vec::new(),
+        }
+    }
     #[cold]
     fn syntax(&mut self, e: SyntaxError) -> Stop {
         self.fatal = Some(e.message);
@@ -151,11 +230,7 @@ impl<'a> Decoder<'a> {
             c => {
                 lex!(self, self.lexer.skip());
                 self.no_object = true;
-                // Kubernetes looks for apiVersion and kind first, into a struct without a name.
-                Err(self.stop(format!(
-                    "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-                    described(c)
-                )))
+                Err(self.stop(no_object(c)))
             }
         }
     }
@@ -404,16 +479,10 @@ impl<'a> Decoder<'a> {
         if self.saved.is_some() {
             return;
         }
-        let go = f.and_then(FieldDesc::go).map_or(go, |named| {
-            let mut t = named;
-            for _ in 0..depth {
-                t = match t.strip_prefix("map") {
-                    Some(rest) => rest.split_once(']').map_or(rest, |x| x.1),
-                    None => t.strip_prefix("[]").unwrap_or(t),
-                };
-            }
-            t.to_string()
-        });
+        let go = match f {
+            Some(f) => named_or(go, f, depth),
+            None => go,
+        };
         let message = self.in_field(what, &go);
         self.save(message);
     }
@@ -457,6 +526,24 @@ impl<'a> Decoder<'a> {
             self.errors.push(error);
         }
     }
+}
+
+/// The Go type of what a field holds, `depth` lists and maps down.
+pub(super) fn named_go_type(ty: &'static Type, field: &'static FieldDesc, depth: usize) -> String {
+    named_or(go_type(ty), field, depth)
+}
+
+fn named_or(go: String, field: &'static FieldDesc, depth: usize) -> String {
+    field.go().map_or(go, |named| {
+        let mut t = named;
+        for _ in 0..depth {
+            t = match t.strip_prefix("map") {
+                Some(rest) => rest.split_once(']').map_or(rest, |x| x.1),
+                None => t.strip_prefix("[]").unwrap_or(t),
+            };
+        }
+        t.to_string()
+    })
 }
 
 fn described(c: u8) -> &'static str {

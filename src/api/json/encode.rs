@@ -1,8 +1,9 @@
 //! The encoder.
 use super::value::Value;
+use crate::SortSmall;
 use crate::go;
 use crate::internal::Field;
-use crate::object::{Object, Ref};
+use crate::object::{Object, Ref, Type, TypeDesc};
 use crate::value::{IntOrString, List, Map, Str};
 
 /// The order of an object's fields.
@@ -95,7 +96,7 @@ pub fn reference_to_value(r: Ref<'_>) -> Value {
         Ref::OI32(v) => v.map_or(Value::Null, Value::from),
         Ref::I64(v) => (*v).into(),
         Ref::OI64(v) => v.map_or(Value::Null, Value::from),
-        Ref::OF64(v) => v.map_or(Value::Null, |v| super::value::number(&go::float(v))),
+        Ref::OF64(v) => v.map_or(Value::Null, |v| super::value::number(&go::float(v)).unwrap_or_default()),
         Ref::Time(t) if t.is_zero() => Value::Null,
         Ref::Time(t) => t.to_string().into(),
         Ref::MicroTime(t) if t.is_zero() => Value::Null,
@@ -116,6 +117,69 @@ pub fn reference_to_value(r: Ref<'_>) -> Value {
             (0..m.len()).filter_map(|i| m.entry(i)).map(|(k, v)| (k.clone(), reference_to_value(v))).collect(),
         )),
         Ref::Nil => Value::Null,
+    }
+}
+
+/// A patched object as the API server shows it: what the patch went through is a map in Go by then and prints its
+/// keys sorted, the rest still has the fields of its structs in Go's order. `touched` is the tree of the former's keys.
+pub fn patched_to_json(v: &Value, desc: &'static TypeDesc, touched: &Value) -> String {
+    let mut out = String::new();
+    patched(&mut out, v, Some(Shape::Struct(desc)), Some(touched));
+    out
+}
+
+/// What a value is known to be.
+#[derive(Clone, Copy)]
+enum Shape {
+    Struct(&'static TypeDesc),
+    Type(&'static Type),
+}
+impl Shape {
+    fn of(ty: &'static Type) -> Shape {
+        ty.desc().filter(|_| matches!(ty, Type::Struct(_) | Type::Ptr(_))).map_or(Shape::Type(ty), Shape::Struct)
+    }
+    fn child(self, key: &str) -> Option<Shape> {
+        match self {
+            Shape::Struct(desc) => desc.field(key).map(|field| Shape::of(&field.ty)),
+            Shape::Type(ty) => ty.element().map(Shape::of),
+        }
+    }
+}
+
+fn patched(out: &mut String, v: &Value, shape: Option<Shape>, touched: Option<&Value>) {
+    match v {
+        Value::Object(map) => {
+            let mut entries: Vec<(&Str, &Value)> = map.iter().map(|(k, v)| (k, v)).collect();
+            if let (None | Some(Value::Null), Some(Shape::Struct(desc))) = (touched, shape) {
+                let place = |key: &str| {
+                    let number = desc.fields.iter().position(|field| field.name == key);
+                    desc.order.iter().position(|i| Some(usize::from(*i)) == number).unwrap_or(usize::MAX)
+                };
+                entries.sort_small_by(|a, b| place(a.0).cmp(&place(b.0)));
+            }
+            out.push('{');
+            for (at, (key, value)) in entries.into_iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write_string(out, key, true);
+                out.push(':');
+                patched(out, value, shape.and_then(|s| s.child(key)), touched.and_then(|t| t.get(key)));
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                let inside = touched.and_then(|t| t.get(&at.to_string()));
+                patched(out, item, shape.and_then(|s| s.child("")), inside);
+            }
+            out.push(']');
+        }
+        v => out.push_str(&v.to_json()),
     }
 }
 
@@ -194,6 +258,13 @@ impl Encoder {
 
     /// An object of a kind: fills in what its type and revision say.
     pub fn top(&mut self, o: &dyn Object, revision: Option<u64>) {
+        self.whole(o, revision, true);
+    }
+    /// An object of a list, whose type the list tells.
+    pub fn item(&mut self, o: &dyn Object, revision: u64) {
+        self.whole(o, Some(revision), false);
+    }
+    fn whole(&mut self, o: &dyn Object, revision: Option<u64>, typed: bool) {
         let mut any = false;
         self.open('{');
         let desc = o.desc();
@@ -206,6 +277,7 @@ impl Encoder {
             let Some(f) = desc.fields.get(i) else { continue };
             let r = o.get(i);
             match (desc.kind, f.name, r) {
+                (Some(_), "apiVersion" | "kind", Ref::Str(_)) if !typed => {}
                 (Some(info), "apiVersion" | "kind", Ref::Str(s)) if s.is_empty() => {
                     self.name(&mut any, f.name);
                     self.text(if f.name == "kind" { info.kind } else { info.api_version });

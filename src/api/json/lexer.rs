@@ -23,6 +23,13 @@ impl std::error::Error for SyntaxError {}
 
 pub(super) type Result<T> = std::result::Result<T, SyntaxError>;
 
+/// Whether bytes are one JSON document.
+pub fn is_valid(json: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(json);
+    let mut lexer = Lexer::new(&text);
+    lexer.skip().and_then(|_| lexer.end()).is_ok()
+}
+
 /// A cursor over JSON text.
 pub(super) struct Lexer<'a> {
     pub text: &'a str,

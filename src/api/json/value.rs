@@ -52,6 +52,15 @@ impl Value {
         let v = parse(&mut lexer, 0, &mut String::new(), &mut |_| {})?;
         Ok((v, lexer.pos))
     }
+    /// How many bytes the JSON value takes that a text begins with, whatever its numbers.
+    ///
+    /// # Errors
+    /// Go's syntax errors.
+    pub fn skip_prefix(text: &str) -> std::result::Result<usize, SyntaxError> {
+        let mut lexer = Lexer::new(text);
+        lexer.skip()?;
+        Ok(lexer.pos)
+    }
     /// An empty object.
     pub fn object() -> Value {
         Value::Object(Map::empty())
@@ -220,11 +229,11 @@ impl<K: Into<Str>> FromIterator<(K, Value)> for Value {
     }
 }
 
-/// A number as Go's decoder into `interface{}` with Kubernetes' conversion holds it.
-pub(super) fn number(text: &str) -> Value {
+/// A number as Go's decoder into `interface{}` with Kubernetes' conversion holds it; none beyond a float's range.
+pub(super) fn number(text: &str) -> Option<Value> {
     match text.parse::<i64>() {
-        Ok(v) => Value::Int(v),
-        Err(_) => Value::Float(text.parse().unwrap_or(0.0)),
+        Ok(v) => Some(Value::Int(v)),
+        Err(_) => text.parse().ok().filter(|v: &f64| v.is_finite()).map(Value::Float),
     }
 }
 
@@ -298,7 +307,14 @@ fn parse(l: &mut Lexer<'_>, depth: usize, path: &mut String, duplicate: &mut dyn
             l.literal("null")?;
             Value::Null
         }
-        b'-' | b'0'..=b'9' => number(l.number()?),
+        b'-' | b'0'..=b'9' => {
+            let text = l.number()?;
+            let beyond = || SyntaxError {
+                message: format!("json: cannot unmarshal number {text} into Go value of type float64"),
+                offset: l.pos,
+            };
+            number(text).ok_or_else(beyond)?
+        }
         _ => return l.error("looking for beginning of value"),
     })
 }
@@ -338,6 +354,7 @@ mod tests {
             ("1ex", "invalid character 'x' in exponent of numeric literal"),
             ("\"\n\"", "invalid character '\\n' in string literal"),
             (r#""\x""#, "invalid character 'x' in string escape code"),
+            ("[1e400]", "json: cannot unmarshal number 1e400 into Go value of type float64"),
             (r#""\u00zz""#, "invalid character 'z' in \\u hexadecimal character escape"),
         ] {
             assert_eq!(Value::parse(text).map_err(|e| e.message), Err(want.to_string()), "{text}");

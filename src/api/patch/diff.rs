@@ -2,10 +2,11 @@
 use super::schema::{Schema, Strategy};
 use super::strategic::{
     DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Onto, RETAIN_KEYS, SET_ELEMENT_ORDER, deduplicated, element_is_map, item,
-    merge_map, plain, sort_by_list,
+    merge_map, sort_by_list,
 };
 use super::{Result, fail};
 use crate::SortSmall;
+use crate::go;
 use crate::json::Value;
 use crate::object::TypeDesc;
 use crate::value::{List, Map, Str};
@@ -169,7 +170,7 @@ fn lists(a: &List<Value>, b: &List<Value>, schema: Schema, merge_key: &str, opti
     let (patch, deleted) = lists_of_scalars(a, b, options);
     let patch = sort_by_list(patch, b, merge_key, false)?;
     // Go has sorted the old list in place by now.
-    let same = sorted(a, plain).into_iter().map(|(_, v)| v).eq(b.iter().cloned());
+    let same = sorted(a, go::plain).into_iter().map(|(_, v)| v).eq(b.iter().cloned());
     let order = !options.ignore_deletions && !deleted.is_empty() || !options.ignore_changes && !same;
     let order = if order { b.to_vec() } else { Vec::new() };
     Ok(ListDiff { patch, deleted, order })
@@ -182,7 +183,7 @@ fn sorted(list: &[Value], key: impl Fn(&Value) -> String) -> Vec<(String, Value)
 }
 
 fn lists_of_scalars(a: &List<Value>, b: &List<Value>, options: Options) -> (Vec<Value>, Vec<Value>) {
-    let (old, new) = (sorted(a, plain), sorted(b, plain));
+    let (old, new) = (sorted(a, go::plain), sorted(b, go::plain));
     let (mut added, mut deleted) = (Vec::new(), Vec::new());
     let (mut x, mut y) = (old.into_iter().peekable(), new.into_iter().peekable());
     loop {
@@ -209,7 +210,7 @@ fn lists_of_maps(
     merge_key: &str,
     options: Options,
 ) -> Result<(Vec<Value>, Vec<Value>)> {
-    let keyed = |l: &List<Value>| sorted(l, |v| plain(v.get(merge_key).unwrap_or(&Value::Null)));
+    let keyed = |l: &List<Value>| sorted(l, |v| go::plain(v.get(merge_key).unwrap_or(&Value::Null)));
     let (mut x, mut y) = (keyed(a).into_iter().peekable(), keyed(b).into_iter().peekable());
     let (mut patch, mut deleted) = (Vec::new(), Vec::new());
     loop {

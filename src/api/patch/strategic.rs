@@ -101,26 +101,11 @@ pub(super) fn merge_map(original: Map<Value>, patch: Map<Value>, schema: Schema,
 }
 
 fn bad_patch_type<T>(directive: &Value, patch: &Map<Value>) -> Result<T> {
-    fail(format!("unknown patch type: {} in map: {}", plain(directive), plain_map(patch)))
-}
-
-/// `fmt.Sprintf("%v", v)`
-pub(super) fn plain(v: &Value) -> String {
-    match v {
-        Value::Null => "<nil>".to_string(),
-        Value::Str(s) => s.to_string(),
-        Value::Array(a) => format!("[{}]", a.iter().map(plain).collect::<Vec<_>>().join(" ")),
-        Value::Object(m) => plain_map(m),
-        v => v.to_json(),
-    }
-}
-fn plain_map(m: &Map<Value>) -> String {
-    let parts: Vec<(String, String)> = m.iter().map(|(k, v)| (k.to_string(), plain(v))).collect();
-    go::map(parts.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+    fail(format!("unknown patch type: {} in map: {}", go::plain(directive), go::plain_map(patch)))
 }
 
 fn no_merge_key<T>(m: &Map<Value>, key: &str) -> Result<T> {
-    fail(format!("map: {} does not contain declared merge key: {key}", plain_map(m)))
+    fail(format!("map: {} does not contain declared merge key: {key}", go::plain_map(m)))
 }
 
 /// The items as objects, each with the merge key.
@@ -161,8 +146,8 @@ fn retain_keys(original: &mut Map<Value>, patch: &mut Map<Value>, onto: Onto) ->
             Some(old) if *old != keys => {
                 return fail(format!(
                     "{} and {} are not deep equal: this may happen when calculating the 3-way diff patch",
-                    plain(old),
-                    plain(&keys)
+                    go::plain(old),
+                    go::plain(&keys)
                 ));
             }
             Some(_) => {}
@@ -285,8 +270,8 @@ fn check_order(patch: &List<Value>, order: &List<Value>, merge_key: &str) -> Res
     if i < kept.len() {
         return fail(format!(
             "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
-            plain(&Value::Array(patch.clone())),
-            plain(&Value::Array(order.clone()))
+            go::plain(&Value::Array(patch.clone())),
+            go::plain(&Value::Array(order.clone()))
         ));
     }
     Ok(())
@@ -315,7 +300,7 @@ pub(super) fn element_is_map(lists: &[&List<Value>]) -> Result<bool> {
             None if matches!(v, Value::Array(_)) => return fail("lists of lists are not supported"),
             None => kind = Some(v),
             Some(k) if std::mem::discriminant(k) != std::mem::discriminant(v) => {
-                let shown: Vec<String> = lists.iter().map(|l| plain(&Value::Array((*l).clone()))).collect();
+                let shown: Vec<String> = lists.iter().map(|l| go::plain(&Value::Array((*l).clone()))).collect();
                 return fail(format!("list element types are not identical: [{}]", shown.join(" ")));
             }
             Some(_) => {}

@@ -193,11 +193,10 @@ fn wrong_pattern(pattern: &str) -> Option<String> {
     let (mut open, mut chars) = (0_usize, pattern.char_indices());
     while let Some((start, c)) = chars.next() {
         match c {
-            '\\' => {
-                if chars.next().is_none() {
-                    return Some("trailing backslash at end of expression: ``".to_string());
-                }
+            '\\' if chars.next().is_none() => {
+                return Some("trailing backslash at end of expression: ``".to_string());
             }
+            '\\' => {}
             '[' => {
                 let (mut first, mut closed) = (true, false);
                 while let Some((_, c)) = chars.next() {

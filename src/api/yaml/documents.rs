@@ -9,6 +9,8 @@ pub struct Document {
     pub value: Value,
     /// The line.
     pub line: usize,
+    /// What Go says of a JSON document that holds a number beyond a float's range; the value is null then.
+    pub overflow: Option<String>,
 }
 
 /// Why a stream ends early; Display is what stands behind `error parsing FILE: `.
@@ -71,11 +73,17 @@ impl Documents<'_> {
         match Value::parse_prefix(rest) {
             Ok((value, used)) => {
                 self.pos += used;
-                Some(Ok(Document { value, line }))
+                Some(Ok(Document { value, line, overflow: None }))
             }
             // With more than one object behind us it is a JSON stream for sure.
-            Err(e) if self.count > 1 => Some(Err(StreamError { message: e.message, line })),
+            Err(e) if self.count > 1 && Value::skip_prefix(rest).is_err() => {
+                Some(Err(StreamError { message: e.message, line }))
+            }
             Err(e) => {
+                if let Ok(used) = Value::skip_prefix(rest) {
+                    self.pos += used;
+                    return Some(Ok(Document { value: Value::Null, line, overflow: Some(e.message) }));
+                }
                 let json =
                     StreamError { message: format!("json: offset {}: {}", self.pos + e.offset, e.message), line };
                 self.json = false;
@@ -141,7 +149,7 @@ impl Documents<'_> {
             document.push('\n');
         }
         Some(match super::parse(&document) {
-            Ok(value) => Ok(Document { value, line }),
+            Ok(value) => Ok(Document { value, line, overflow: None }),
             Err(e) => Err(first.unwrap_or(StreamError {
                 message: format!("error converting YAML to JSON: {e}"),
                 line: line + e.position.line,

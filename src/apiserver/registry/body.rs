@@ -1,8 +1,7 @@
-//! Request bodies: objects as they are, or bytes in JSON or YAML, decoded strictly as the request wishes.
+//! Request bodies: objects as they are, or bytes in JSON (of an apply: YAML), decoded strictly as the request wishes.
 
-use api::json::Value;
 use api::rest::{Body, FieldValidation};
-use api::{KindInfo, Object, Status, Str};
+use api::{KindInfo, Object, Status};
 
 use super::Call;
 
@@ -13,7 +12,7 @@ impl Call {
     /// The request's object, of kind `kind`.
     pub fn decode(&self, kind: &'static KindInfo) -> Result<Box<dyn Object>, Status> {
         match &self.request.body {
-            Body::Empty => Err(Status::bad_request(format!("Object 'Kind' is missing in '{}'", String::new()))),
+            Body::Empty => Err(unrecognized("unexpected end of JSON input", kind, &[])),
             Body::Object(object) => {
                 let same = object.kind_info().is_some_and(|found| found == kind);
                 if !same {
@@ -40,16 +39,12 @@ impl Call {
                 kind.kind, kind.version, kind.kind
             ))
         };
-        let (value, mut duplicates) = parse(bytes).map_err(|text| unrecognized(&text, kind, bytes))?;
-        self.check_type(&value, kind, bytes)?;
+        self.check_type(bytes, kind)?;
         let mut object = kind.new_object();
         let strict = self.write.field_validation != FieldValidation::Ignore;
-        let errors = api::json::from_value(&value, &mut *object, strict).map_err(|error| bad(&error.message))?;
+        let errors = api::json::decode(bytes, &mut *object, strict).map_err(|error| bad(&error.message))?;
         object.clear_type_meta();
-        if strict {
-            duplicates.extend(errors.into_iter().map(|error| error.0));
-            self.strict(duplicates, kind)?;
-        }
+        self.strict(errors.into_iter().map(|error| error.0).collect(), kind)?;
         Ok(object)
     }
 
@@ -75,20 +70,9 @@ impl Call {
     }
 
     /// `apiVersion` and `kind` must be those of the request's resource.
-    fn check_type(&self, value: &Value, kind: &'static KindInfo, bytes: &[u8]) -> Result<(), Status> {
-        let mut said = [Str::default(), Str::default()];
-        for (field, into) in ["apiVersion", "kind"].into_iter().zip(&mut said) {
-            match value.get(field) {
-                None | Some(Value::Null) => {}
-                Some(Value::Str(text)) => *into = text.clone(),
-                Some(other) => {
-                    let found = other.type_name();
-                    let text = format!("json: cannot unmarshal {found} into Go struct field .{field} of type string");
-                    return Err(unrecognized(&text, kind, bytes));
-                }
-            }
-        }
-        let [api_version, name] = said;
+    fn check_type(&self, bytes: &[u8], kind: &'static KindInfo) -> Result<(), Status> {
+        let [api_version, name] =
+            api::json::type_meta(bytes).map_err(|error| unrecognized(&error.message, kind, bytes))?;
         if (api_version.is_empty() || api_version == *kind.api_version) && (name.is_empty() || name == *kind.kind) {
             return Ok(());
         }
@@ -137,11 +121,15 @@ fn unrecognized(why: &str, kind: &KindInfo, bytes: &[u8]) -> Status {
     ))
 }
 
+fn is_json(bytes: &[u8]) -> bool {
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
 /// Reads JSON, or YAML where it isn't; with the duplicate fields found.
 pub fn parse(bytes: &[u8]) -> Result<(api::json::Value, Vec<String>), String> {
     let text = String::from_utf8_lossy(bytes);
     let mut duplicates = Vec::new();
-    if !text.trim_start().starts_with(['{', '[']) {
+    if !is_json(bytes) {
         let value = api::yaml::parse(&text).map_err(|error| error.to_string())?;
         return Ok((value, duplicates));
     }

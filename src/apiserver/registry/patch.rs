@@ -24,8 +24,16 @@ impl Call {
         let versioned = document.at(&["metadata", "resourceVersion"]).is_some();
         let face = self.face();
         let mut make = |old: &AnyRev| -> Result<Box<dyn Object>, Status> {
-            let current = super::convert::outgoing(self.kind, old.clone());
-            let patched = self.patched(patch, &document, &duplicates, &current, self.kind)?;
+            let on = |state: AnyRev| {
+                let current = super::convert::outgoing(self.kind, state);
+                self.patched(patch, &document, &duplicates, &current, self.kind)
+            };
+            // Who wrote what is worked out only where it can be seen: by the patch, or in what a refusal shows.
+            let whole = || AnyRev { revision: old.revision, body: Rc::from(self.live(&*old.body)) };
+            let patched = match touches_managers(patch, &document) {
+                true => on(whole()),
+                false => on(old.clone()).or_else(|_| on(whole())),
+            }?;
             if let Some(metadata) = patched.metadata().filter(|metadata| metadata.name != self.name) {
                 return Err(Status::bad_request(format!(
                     "the name of the object ({}) does not match the name on the URL ({})",
@@ -121,6 +129,9 @@ impl Call {
     /// The request's patch, and the duplicate fields in it.
     pub(super) fn document(&self, patch: PatchType) -> Result<(Value, Vec<String>), Status> {
         let parsed = match &self.request.body {
+            Body::Bytes(bytes) if !api::json::is_valid(bytes) => {
+                return Err(Status::bad_request("invalid JSON patch"));
+            }
             Body::Bytes(bytes) => super::body::parse(bytes),
             Body::Object(object) => Ok((api::json::to_value_bare(&**object), Vec::new())),
             Body::Empty => Err("unexpected end of JSON input".to_string()),
@@ -143,7 +154,16 @@ impl Call {
                     operations.len()
                 )))
             }
-            (Value::Array(_), PatchType::Json) => Ok((value, duplicates)),
+            (Value::Array(operations), PatchType::Json) => {
+                match operations.iter().find(|o| !matches!(o, Value::Object(_) | Value::Null)) {
+                    Some(other) => {
+                        let found = other.type_name();
+                        let text = format!("json: cannot unmarshal {found} into Go value of type handlers.jsonPatchOp");
+                        Err(Status::bad_request(decoding(text)))
+                    }
+                    None => Ok((value, duplicates)),
+                }
+            }
             (_, PatchType::Json) => Err(wrong("[]handlers.jsonPatchOp")),
             (Value::Object(_), _) => Ok((value, duplicates)),
             (_, _) => Err(wrong("map[string]interface {}")),
@@ -165,20 +185,24 @@ impl Call {
             PatchType::Json => api::patch::json(&before, document).map_err(|error| unprocessable(error.0))?,
             PatchType::Merge => api::patch::merge(&before, document),
             PatchType::Strategic | PatchType::Apply => {
-                api::patch::strategic(&before, document, kind.desc).map_err(|error| Status::bad_request(error.0))?
+                api::patch::strategic(&before, document, kind.desc).map_err(|error| not_merged(error.0))?
             }
         };
         let mut object = kind.new_object();
         let strict = self.write.field_validation != FieldValidation::Ignore;
         let refused = |text: &str| {
             let shown = match patch {
-                PatchType::Strategic => document.to_json(),
-                _ => after.to_json(),
+                PatchType::Strategic => api::go::plain(document),
+                _ => api::json::patched_to_json(&after, kind.desc, &touched(patch, document)),
             };
             let failures: ErrorList = field::invalid(&Path::new("patch"), shown, text).into();
             Status::invalid(("", ""), "", &failures)
         };
-        let found = api::json::from_value(&after, &mut *object, strict).map_err(|error| refused(&error.message))?;
+        let decoded = match patch {
+            PatchType::Strategic => api::json::from_unstructured(&after, &mut *object, strict),
+            _ => api::json::from_value(&after, &mut *object, strict),
+        };
+        let found = decoded.map_err(|error| refused(&error.message))?;
         object.clear_type_meta();
         let found: Vec<String> = duplicates.iter().cloned().chain(found.into_iter().map(|error| error.0)).collect();
         match self.write.field_validation {
@@ -190,4 +214,49 @@ impl Call {
         }
         Ok(object)
     }
+}
+
+/// The answer to a strategic merge that fails (`interpretStrategicMergePatchError`).
+fn not_merged(why: String) -> Status {
+    match &*why {
+        "invalid JSON document"
+        | "invalid patch format of primitive list"
+        | "invalid patch format of retainKeys"
+        | "invalid patch format of setElementOrder list"
+        | "strategic merge patch format is not supported" => Status::bad_request(why),
+        "lists of lists are not supported" => Status::generic(422, "", ("", ""), "", &why, 0),
+        _ => Status::unknown(why),
+    }
+}
+
+/// Whether a patch reads or writes `metadata.managedFields`.
+fn touches_managers(patch: PatchType, document: &Value) -> bool {
+    match touched(patch, document).get("metadata") {
+        Some(metadata) if patch == PatchType::Json => metadata.is_null() || metadata.get("managedFields").is_some(),
+        Some(metadata) => metadata.get("managedFields").is_some(),
+        None => false,
+    }
+}
+
+/// The objects and lists that a patch reads its way through, as a tree of their keys.
+fn touched(patch: PatchType, document: &Value) -> Value {
+    if patch != PatchType::Json {
+        return document.clone();
+    }
+    let mut tree = Value::object();
+    for operation in document.as_array().into_iter().flatten() {
+        for pointer in ["path", "from"] {
+            let path: Vec<String> = operation
+                .str_at(&[pointer])
+                .split('/')
+                .skip(1)
+                .map(|key| key.replace("~1", "/").replace("~0", "~"))
+                .collect();
+            let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+            if !keys.is_empty() && tree.at(&keys).is_none() {
+                tree.set_at(&keys, Value::Null);
+            }
+        }
+    }
+    tree
 }

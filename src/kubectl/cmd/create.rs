@@ -14,21 +14,18 @@ pub async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
     if !k.args().is_empty() {
         return Err(k.usage_error(&format!("Unexpected args: [{}]", k.args().join(" "))));
     }
+    if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
+        return Err(Error::text("must specify one of -f and -k"));
+    }
     if !f.str("raw").is_empty() {
-        if !f.str("output").is_empty() {
-            return Err(Error::text("--raw and --output are mutually exclusive"));
+        if f.bool("edit") {
+            return Err(Error::text("--raw and --edit are mutually exclusive"));
         }
-        if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
-            return Err(Error::text("must specify one of -f and -k"));
-        }
-        return Err(Error::text("--raw is not followed here"));
+        return crate::raw::write(k, ::api::rest::Verb::Create).await;
     }
     let dry_run = DryRun::of(f)?;
     let validation = validation(f)?;
     let mut printer = for_write(k, &dry_run.operation("created"))?;
-    if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
-        return Err(Error::text("must specify one of -f and -k"));
-    }
     let mut b = Builder::new(k).labels(f.str("selector"));
     b.validate = validation != ::api::rest::FieldValidation::Ignore;
     let visit = b.run(k).await?;

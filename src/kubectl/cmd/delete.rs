@@ -23,6 +23,12 @@ pub fn cascading(flags: &Parsed) -> Result<&'static str, Error> {
 /// The command.
 pub async fn delete(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
+    if !f.str("raw").is_empty() {
+        if f.bool("interactive") {
+            return Err(Error::text("--interactive can not be used with --raw"));
+        }
+        return crate::raw::write(k, ::api::rest::Verb::Delete).await;
+    }
     let propagation = cascading(f)?;
     let mut grace = f.int("grace-period");
     let force = f.bool("force");

@@ -3,7 +3,6 @@
 use crate::builder::{Builder, Info, Visit, list_of};
 use crate::error::Error;
 use crate::mapping::Mapping;
-use crate::print::human::quote;
 use crate::print::object::{GET_FORMATS, Printer, by_format, omit_managed_fields};
 use crate::print::table::{Options, Table, TablePrinter, sort_objects, sort_table};
 use crate::print::tabwriter::{TABLE, TabWriter};
@@ -40,15 +39,7 @@ pub async fn get(k: &Kubectl<'_>) -> Result<(), Error> {
         if !f.str("output").is_empty() {
             return Err(Error::text("--raw and --output are mutually exclusive"));
         }
-        if !raw.starts_with('/') {
-            return Err(Error::text(format!(
-                "--raw must be a valid URL path: parse {}: invalid URI for request",
-                quote(raw)
-            )));
-        }
-        let text = k.raw(raw).await?;
-        k.out(&text);
-        return Ok(());
+        return crate::raw::get(k, raw).await;
     }
     let watch = f.bool("watch") || f.bool("watch-only");
     let output = f.str("output");

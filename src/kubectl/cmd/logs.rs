@@ -265,6 +265,12 @@ async fn consume(k: &Kubectl<'_>, r: &Request, options: LogOptions, head: &str) 
             while let Piece::Out(b) | Piece::Err(b) = stream.piece().await {
                 write(&b, &mut line);
             }
+            if stream.timed_out {
+                const CAUSE: &str =
+                    "net/http: request canceled (Client.Timeout or context cancellation while reading body)";
+                k.io.stderr(format!("{CAUSE}\n").as_bytes());
+                return Err(Error::text(CAUSE));
+            }
         }
     }
     if !line.is_empty() {

@@ -237,20 +237,25 @@ pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn
     } else {
         Kubeconfig::load(io, &parsed, config)?.resolve(command, &parsed, config)?
     };
-    check_timeout(parsed.str("request-timeout"))?;
+    timeout(parsed.str("request-timeout"))?;
     let k = Kubectl::new(ctx, io, &resolved, parsed, path);
     run(&k).await
 }
 
-/// `clientcmd.ParseTimeout`.
-fn check_timeout(text: &str) -> Result<(), Error> {
-    let whole = crate::flags::parse_int(text, 64).is_ok();
-    if whole || crate::print::human::parse_duration(text).is_ok() || text.is_empty() {
-        return Ok(());
-    }
-    Err(Error::text(
-        "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)",
-    ))
+/// `clientcmd.ParseTimeout`, in nanoseconds: whole seconds, or a duration with its unit; 0 is for ever.
+pub(crate) fn timeout(text: &str) -> Result<i64, Error> {
+    const SECOND: i64 = 1_000_000_000;
+    let duration = match crate::flags::parse_int(text, 64) {
+        _ if text.is_empty() => return Ok(0),
+        Ok(seconds) if seconds >= 0 => return Ok(seconds.saturating_mul(SECOND)),
+        Ok(_) => None,
+        Err(_) => crate::print::human::parse_duration(text).ok(),
+    };
+    duration.ok_or_else(|| {
+        Error::text(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)",
+        )
+    })
 }
 
 /// cobra's Find: the deepest command that the words name, and the words without its names.

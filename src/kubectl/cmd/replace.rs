@@ -26,6 +26,9 @@ pub async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
     if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
         return Err(Error::text("must specify one of -f and -k"));
     }
+    if !f.str("raw").is_empty() {
+        return crate::raw::write(k, ::api::rest::Verb::Update).await;
+    }
     let mut b = Builder::new(k);
     b.validate = validation != ::api::rest::FieldValidation::Ignore;
     let visit = b.run(k).await?;

@@ -23,7 +23,7 @@ pub async fn version(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut failed = Ok(());
     let mut server = Value::Null;
     if !f.bool("client") {
-        match k.raw("/version").await {
+        match crate::raw::text(k, "/version").await {
             Ok(text) => server = Value::parse(text.trim()).unwrap_or_default(),
             Err(e) => failed = Err(e),
         }

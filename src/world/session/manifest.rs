@@ -120,10 +120,18 @@ pub fn check(id: u32, text: &str) -> ManifestResult {
         };
         let field = |name: &str| document.value.str_at(&[name]).to_string();
         let (version, kind) = (field("apiVersion"), field("kind"));
-        if version.is_empty() && kind.is_empty() && matches!(document.value, api::json::Value::Null) {
+        if document.overflow.is_none() && matches!(document.value, api::json::Value::Null) {
             continue;
         }
         let start = u32::try_from(document.line).unwrap_or(1);
+        if let Some(why) = document.overflow {
+            problems.push(Problem {
+                line: start,
+                message: format!("error validating data: {why}"),
+                ..Problem::default()
+            });
+            continue;
+        }
         let Some(info) = api::scheme::by_api_version(&version, &kind) else {
             let message = if kind.is_empty() {
                 "error validating data: kind not set".to_string()

@@ -1,0 +1,235 @@
+//! `--raw`: requests by their path and query (`rawhttp`), answered by the bytes that the server sends.
+
+use crate::error::Error;
+use crate::print::human::quote;
+use crate::server::{Piece, status_value};
+use crate::session::Kubectl;
+use api::json::{Encoder, Order};
+use api::rest::{
+    Answer, Body, EventType, FieldValidation, ListOptions, LogOptions, ObjectList, Query, Target, Verb, WatchBody,
+    WriteOptions,
+};
+use api::{AnyRev, Object, Str};
+
+/// What `--raw` of a command that writes may not stand beside; then sends the file's bytes there.
+pub async fn write(k: &Kubectl<'_>, verb: Verb) -> Result<(), Error> {
+    let f = &k.flags;
+    let url = f.str("raw");
+    let exclusive = |flag: &str| Err(Error::text(format!("--raw and {flag} are mutually exclusive")));
+    let files = f.list("filename");
+    let alone = matches!(verb, Verb::Delete);
+    if alone && files.len() > 1 || !alone && files.len() != 1 {
+        return Err(Error::text("--raw can only use a single local file or stdin"));
+    }
+    if files.iter().any(|file| file.starts_with("http://") || file.starts_with("https://")) {
+        return Err(Error::text("--raw cannot read from a url"));
+    }
+    if f.bool("recursive") {
+        return exclusive("--recursive");
+    }
+    if !f.str("selector").is_empty() {
+        return exclusive("--selector (-l)");
+    }
+    if !f.str("output").is_empty() {
+        return exclusive("--output");
+    }
+    check_path(url)?;
+    let body = match files.first().map(String::as_str) {
+        None => Vec::new(),
+        Some("-") => k.io.stdin(),
+        Some(path) => k.io.read_file(path).map_err(|e| Error::text(format!("open {path}: {e}")))?,
+    };
+    let body = if body.is_empty() { Body::Empty } else { Body::Bytes(body.into()) };
+    send(k, verb, url, body).await
+}
+
+/// `kubectl get --raw`.
+pub async fn get(k: &Kubectl<'_>, url: &str) -> Result<(), Error> {
+    check_path(url)?;
+    let (target, query) = parse(url)?;
+    let collection = matches!(&target, Target::Resource { name, .. } if name.is_empty());
+    let watch = query.iter().any(|(name, value)| name == "watch" && matches!(&**value, "1" | "true"));
+    let verb = match collection {
+        true if watch => Verb::Watch,
+        true => Verb::List,
+        false => Verb::Get,
+    };
+    send(k, verb, url, Body::Empty).await
+}
+
+fn check_path(url: &str) -> Result<(), Error> {
+    if url.starts_with('/') {
+        return Ok(());
+    }
+    Err(Error::text(format!("--raw must be a valid URL path: parse {}: invalid URI for request", quote(url))))
+}
+
+async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, body: Body) -> Result<(), Error> {
+    let (target, pairs) = parse(url)?;
+    let query = query(verb, &target, &pairs)?;
+    let kind = kind_of(k, &target);
+    if verb == Verb::Watch {
+        let (_, mut stream) = k.respond(verb, target, query, body).await?;
+        while let Some((event, body)) = stream.event_as_sent().await {
+            k.out(&watched(event, &body));
+        }
+        return Ok(());
+    }
+    let (answer, mut stream) = k.respond(verb, target, query, body).await?;
+    match answer {
+        Answer::Text(text) => k.out(&text),
+        Answer::Json(bytes) => k.io.stdout(&bytes),
+        Answer::Object(object) => k.out(&format!("{}\n", whole(&object))),
+        Answer::Status(status) => k.out(&format!("{}\n", written(&***status, None))),
+        Answer::List(list) => k.out(&collection(&kind, &list)),
+        Answer::Table(_) => {}
+        Answer::Stream => {
+            while let Piece::Out(bytes) | Piece::Err(bytes) = stream.piece().await {
+                k.io.stdout(&bytes);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An object as the server writes it: fields in Go's order.
+fn written(object: &dyn Object, revision: Option<u64>) -> String {
+    let mut encoder = Encoder::new(Order::Go, 0);
+    encoder.top(object, revision);
+    encoder.finish()
+}
+
+fn whole(object: &AnyRev) -> String {
+    written(&*object.body, (object.revision > 0).then_some(object.revision))
+}
+
+fn watched(event: EventType, body: &WatchBody) -> String {
+    let object = match body {
+        WatchBody::Object(object) => whole(object),
+        WatchBody::Bookmark(revision, ..) => format!("{{\"metadata\":{{\"resourceVersion\":\"{revision}\"}}}}"),
+        WatchBody::Status(status) => written(&***status, None),
+        WatchBody::Table(_) => return String::new(),
+    };
+    format!("{{\"type\":\"{}\",\"object\":{object}}}\n", event.name())
+}
+
+fn collection((api_version, kind): &(String, String), list: &ObjectList) -> String {
+    let mut out = format!(
+        "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\"resourceVersion\":\"{}\"",
+        list.revision
+    );
+    if !list.continue_.is_empty() {
+        out.push_str(&format!(",\"continue\":\"{}\"", list.continue_));
+    }
+    if let Some(remaining) = list.remaining {
+        out.push_str(&format!(",\"remainingItemCount\":{remaining}"));
+    }
+    out.push_str("},\"items\":[");
+    for (at, item) in list.items.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let mut encoder = Encoder::new(Order::Go, 0);
+        encoder.item(&*item.body, item.revision);
+        out.push_str(&encoder.finish());
+    }
+    out.push_str("]}\n");
+    out
+}
+
+/// The `apiVersion` and `kind` of a target's collection.
+fn kind_of(k: &Kubectl<'_>, target: &Target) -> (String, String) {
+    let Target::Resource { group, version, resource, .. } = target else { return Default::default() };
+    let mapper = k.mapper();
+    let found =
+        mapper.resources.iter().find(|m| m.group == **group && m.version == **version && m.plural == **resource);
+    found.map(|m| (m.api_version(), format!("{}List", m.kind))).unwrap_or_default()
+}
+
+/// The text of a document that is no object, `/version`.
+pub async fn text(k: &Kubectl<'_>, path: &str) -> Result<String, Error> {
+    let (answer, _) = k.respond(Verb::Get, Target::Path(Str::from(path)), Query::None, Body::Empty).await?;
+    Ok(match answer {
+        Answer::Json(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Answer::Text(text) => text.to_string(),
+        _ => String::new(),
+    })
+}
+
+type Pairs = Vec<(String, String)>;
+
+/// A path of the API as a resource, where it is one, and its query.
+fn parse(url: &str) -> Result<(Target, Pairs), Error> {
+    let (bare, query) = url.split_once('?').unwrap_or((url, ""));
+    let pairs: Pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let parts: Vec<&str> = bare.trim_matches('/').split('/').collect();
+    let path = || Target::Path(Str::from(url));
+    let (group, version, rest) = match parts.as_slice() {
+        ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+        ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+        _ => return Ok((path(), pairs)),
+    };
+    let (namespace, rest) = match rest {
+        ["namespaces", ns, more @ ..] if !more.is_empty() && !matches!(more, ["status"] | ["finalize"]) => (*ns, more),
+        other => ("", other),
+    };
+    let part = |i: usize| Str::from(rest.get(i).copied().unwrap_or(""));
+    let target = Target::Resource {
+        group: Str::from(group),
+        version: Str::from(version),
+        resource: part(0),
+        subresource: part(2),
+        namespace: Str::from(namespace),
+        name: part(1),
+    };
+    Ok((target, pairs))
+}
+
+/// The query's parameters that the verb takes; others are passed over, as the server does.
+fn query(verb: Verb, target: &Target, pairs: &Pairs) -> Result<Query, Error> {
+    let get = |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
+    let text = |name: &str| Str::from(get(name).unwrap_or(""));
+    let truth = |name: &str| get(name).map(|v| !matches!(v, "0" | "false" | "False" | "FALSE" | "f" | "F"));
+    let number = |name: &str| -> Result<Option<i64>, Error> {
+        let Some(value) = get(name).filter(|v| !v.is_empty()) else { return Ok(None) };
+        value.parse().map(Some).map_err(|_| {
+            let why = format!("strconv.ParseInt: parsing {}: invalid syntax", quote(value));
+            Error::Status(Box::new(status_value(&api::Status::bad_request(why))))
+        })
+    };
+    let log = matches!(target, Target::Resource { subresource, .. } if **subresource == *"log");
+    Ok(match verb {
+        Verb::Get if log => Query::Log(LogOptions {
+            container: text("container"),
+            follow: truth("follow").unwrap_or(false),
+            previous: truth("previous").unwrap_or(false),
+            timestamps: truth("timestamps").unwrap_or(false),
+            tail_lines: number("tailLines")?,
+            limit_bytes: number("limitBytes")?,
+            since_seconds: number("sinceSeconds")?,
+            ..LogOptions::default()
+        }),
+        Verb::Create | Verb::Update | Verb::Patch(_) => Query::Write(WriteOptions {
+            dry_run: get("dryRun") == Some("All"),
+            field_manager: text("fieldManager"),
+            field_validation: match get("fieldValidation") {
+                Some("Strict") => FieldValidation::Strict,
+                Some("Ignore") => FieldValidation::Ignore,
+                _ => FieldValidation::Warn,
+            },
+            force: truth("force").unwrap_or(false),
+        }),
+        _ if matches!(target, Target::Resource { .. }) => Query::List(ListOptions {
+            label_selector: text("labelSelector"),
+            field_selector: text("fieldSelector"),
+            limit: number("limit")?.unwrap_or(0),
+            continue_: text("continue"),
+            resource_version: text("resourceVersion"),
+            resource_version_match: text("resourceVersionMatch"),
+            timeout_seconds: number("timeoutSeconds")?,
+            allow_watch_bookmarks: truth("allowWatchBookmarks").unwrap_or(false),
+            send_initial_events: truth("sendInitialEvents"),
+        }),
+        _ => Query::None,
+    })
+}
