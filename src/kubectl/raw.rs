@@ -80,7 +80,7 @@ async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, body: Body) -> Result<(), 
         Answer::Text(text) => k.out(&text),
         Answer::Json(bytes) => k.io.stdout(&bytes),
         Answer::Object(object) => k.out(&format!("{}\n", whole(&object))),
-        Answer::Status(status) => k.out(&format!("{}\n", written(&***status, None))),
+        Answer::Status(status) => k.out(&format!("{}\n", written(&**status, None))),
         Answer::List(list) => k.out(&collection(&kind, &list)),
         Answer::Table(_) => {}
         Answer::Stream => {
