@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 /// Works out an expression; assignments change `variables`.
 pub fn evaluate(text: &str, variables: &mut BTreeMap<String, String>) -> Result<i64, String> {
-    let mut parser = Arithmetic { chars: text.chars().collect(), at: 0, variables, depth: 0 };
-    let value = parser.ternary()?;
+    let mut parser = Arithmetic { chars: text.chars().collect(), at: 0, variables, depth: 0, passed_over: false };
+    let value = parser.list()?;
     parser.blanks();
     if parser.at < parser.chars.len() {
         let rest: String = parser.chars.get(parser.at..).unwrap_or_default().iter().collect();
@@ -19,6 +19,8 @@ struct Arithmetic<'a> {
     at: usize,
     variables: &'a mut BTreeMap<String, String>,
     depth: usize,
+    /// Read but not done: the side of `&&`, `||` or `?:` that isn't taken.
+    passed_over: bool,
 }
 
 /// Binary operators by rising precedence; longer spellings first.
@@ -49,6 +51,54 @@ impl Arithmetic<'_> {
         }
         fits
     }
+    /// `a, b`: the last counts.
+    fn list(&mut self) -> Result<i64, String> {
+        let mut value = self.ternary()?;
+        while self.eat(",") {
+            value = self.ternary()?;
+        }
+        Ok(value)
+    }
+    /// Reads a part that is done only if `taken`.
+    fn part(&mut self, taken: bool, read: impl FnOnce(&mut Self) -> Result<i64, String>) -> Result<i64, String> {
+        let before = self.passed_over;
+        self.passed_over = before || !taken;
+        let value = read(self);
+        self.passed_over = before;
+        value
+    }
+    fn assign(&mut self, name: String, value: i64) {
+        if !self.passed_over {
+            self.variables.insert(name, value.to_string());
+        }
+    }
+    fn by_zero(&self) -> Result<i64, String> {
+        if self.passed_over { Ok(0) } else { Err("division by 0 (error token is \"0\")".into()) }
+    }
+    fn calculate(&self, op: &str, left: i64, right: i64) -> Result<i64, String> {
+        let shift = u32::try_from(right & 63).unwrap_or(0);
+        Ok(match op {
+            "||" => i64::from(left != 0 || right != 0),
+            "&&" => i64::from(left != 0 && right != 0),
+            "|" => left | right,
+            "^" => left ^ right,
+            "&" => left & right,
+            "==" => i64::from(left == right),
+            "!=" => i64::from(left != right),
+            "<=" => i64::from(left <= right),
+            ">=" => i64::from(left >= right),
+            "<" => i64::from(left < right),
+            ">" => i64::from(left > right),
+            "<<" => left.wrapping_shl(shift),
+            ">>" => left.wrapping_shr(shift),
+            "+" => left.wrapping_add(right),
+            "-" => left.wrapping_sub(right),
+            "*" => left.wrapping_mul(right),
+            _ if right == 0 => return self.by_zero(),
+            "/" => left.wrapping_div(right),
+            _ => left.wrapping_rem(right),
+        })
+    }
     fn ternary(&mut self) -> Result<i64, String> {
         self.depth += 1;
         if self.depth > 100 {
@@ -56,11 +106,11 @@ impl Arithmetic<'_> {
         }
         let condition = self.binary(0)?;
         let value = if self.eat("?") {
-            let yes = self.ternary()?;
+            let yes = self.part(condition != 0, Self::ternary)?;
             if !self.eat(":") {
                 return Err("`:' expected for conditional expression".into());
             }
-            let no = self.ternary()?;
+            let no = self.part(condition == 0, Self::ternary)?;
             if condition != 0 { yes } else { no }
         } else {
             condition
@@ -73,53 +123,51 @@ impl Arithmetic<'_> {
         let found = LEVELS.get(level)?.iter().find(|op| {
             let here = self.chars.get(self.at..).unwrap_or_default();
             let fits = op.chars().enumerate().all(|(i, c)| here.get(i) == Some(&c));
-            // `&` is not the start of `&&`, nor `<` of `<<`.
+            // `&` is not the start of `&&`, nor `<` of `<<`, nor `*` of `**`.
             let next = here.get(op.len());
-            fits && !(op.len() == 1 && "&|<>".contains(**op) && next.is_some_and(|c| op.starts_with(*c)))
-                && !(op.len() == 1 && next == Some(&'=') && !"<>".contains(**op))
+            fits && !(op.len() == 1 && "&|<>*".contains(**op) && next.is_some_and(|c| op.starts_with(*c)))
+                && !(next == Some(&'=') && (matches!(**op, "<<" | ">>") || op.len() == 1 && !"<>".contains(**op)))
         })?;
         self.at += found.len();
         Some(found)
     }
     fn binary(&mut self, level: usize) -> Result<i64, String> {
         if level == LEVELS.len() {
-            return self.unary();
+            return self.power();
         }
         let mut left = self.binary(level + 1)?;
         while let Some(op) = self.operator(level) {
-            let right = self.binary(level + 1)?;
-            let shift = u32::try_from(right & 63).unwrap_or(0);
-            left = match op {
-                "||" => i64::from(left != 0 || right != 0),
-                "&&" => i64::from(left != 0 && right != 0),
-                "|" => left | right,
-                "^" => left ^ right,
-                "&" => left & right,
-                "==" => i64::from(left == right),
-                "!=" => i64::from(left != right),
-                "<=" => i64::from(left <= right),
-                ">=" => i64::from(left >= right),
-                "<" => i64::from(left < right),
-                ">" => i64::from(left > right),
-                "<<" => left.wrapping_shl(shift),
-                ">>" => left.wrapping_shr(shift),
-                "+" => left.wrapping_add(right),
-                "-" => left.wrapping_sub(right),
-                "*" => left.wrapping_mul(right),
-                _ if right == 0 => return Err("division by 0 (error token is \"0\")".into()),
-                "/" => left.wrapping_div(right),
-                _ => left.wrapping_rem(right),
-            };
+            let taken = !(op == "&&" && left == 0 || op == "||" && left != 0);
+            let right = self.part(taken, |parser| parser.binary(level + 1))?;
+            left = self.calculate(op, left, right)?;
         }
         Ok(left)
+    }
+    /// `**`, which binds to the right.
+    fn power(&mut self) -> Result<i64, String> {
+        let base = self.unary()?;
+        if !self.eat("**") {
+            return Ok(base);
+        }
+        self.depth += 1;
+        if self.depth > 100 {
+            return Err("expression recursion level exceeded".into());
+        }
+        let exponent = self.power()?;
+        self.depth -= 1;
+        match u64::try_from(exponent) {
+            Ok(exponent) => Ok(wrapping_pow(base, exponent)),
+            Err(_) if self.passed_over => Ok(0),
+            Err(_) => Err("exponent less than 0".into()),
+        }
     }
     fn unary(&mut self) -> Result<i64, String> {
         self.depth += 1;
         if self.depth > 100 {
             return Err("expression recursion level exceeded".into());
         }
-        let value = if self.eat("++") || self.eat("--") {
-            Err("assignment requires lvalue".into())
+        let value = if let Some(by) = self.step() {
+            self.stepped(by)
         } else if self.eat("-") {
             self.unary().map(i64::wrapping_neg)
         } else if self.eat("+") {
@@ -129,7 +177,7 @@ impl Arithmetic<'_> {
         } else if self.eat("~") {
             self.unary().map(|v| !v)
         } else if self.eat("(") {
-            let value = self.ternary()?;
+            let value = self.list()?;
             if self.eat(")") { Ok(value) } else { Err("missing `)'".into()) }
         } else {
             self.operand()
@@ -137,57 +185,117 @@ impl Arithmetic<'_> {
         self.depth -= 1;
         value
     }
+    fn step(&mut self) -> Option<i64> {
+        if self.eat("++") {
+            Some(1)
+        } else if self.eat("--") {
+            Some(-1)
+        } else {
+            None
+        }
+    }
+    /// `++x`; before anything else than a name the signs are signs.
+    fn stepped(&mut self, by: i64) -> Result<i64, String> {
+        self.blanks();
+        if !self.chars.get(self.at).is_some_and(|c| c.is_ascii_alphabetic() || *c == '_') {
+            return self.unary();
+        }
+        let name = self.word();
+        let next = self.variable(&name)?.wrapping_add(by);
+        self.assign(name, next);
+        Ok(next)
+    }
+    fn word(&mut self) -> String {
+        let rest = self.chars.get(self.at..).unwrap_or_default();
+        let word: String =
+            rest.iter().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '#' | '@')).collect();
+        self.at += word.len();
+        word
+    }
+    fn variable(&self, name: &str) -> Result<i64, String> {
+        match self.variables.get(name).map(|value| value.trim()) {
+            None | Some("") => Ok(0),
+            Some(value) => number(value).ok_or(format!("{name}: not a number")),
+        }
+    }
     fn operand(&mut self) -> Result<i64, String> {
         self.blanks();
-        let rest = self.chars.get(self.at..).unwrap_or_default();
-        let word: String = rest.iter().take_while(|c| c.is_ascii_alphanumeric() || **c == '_').collect();
-        self.at += word.len();
+        let word = self.word();
         if word.is_empty() {
             return Err("syntax error: operand expected".into());
         }
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             return number(&word).ok_or(format!("{word}: value too great for base"));
         }
-        let value = |variables: &BTreeMap<String, String>| {
-            variables.get(&word).map_or(Some(0), |v| if v.trim().is_empty() { Some(0) } else { number(v.trim()) })
-        };
-        let current = value(self.variables).ok_or(format!("{word}: not a number"))?;
-        for op in ["+=", "-=", "*=", "/=", "%=", "++", "--"] {
+        let current = self.variable(&word)?;
+        if let Some(by) = self.step() {
+            self.assign(word, current.wrapping_add(by));
+            return Ok(current);
+        }
+        for op in ["+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^="] {
             if self.eat(op) {
-                let step = op.starts_with("++") || op.starts_with("--");
-                let by = if step { 1 } else { self.ternary()? };
-                let next = match op.chars().next() {
-                    Some('+') => current.wrapping_add(by),
-                    Some('-') => current.wrapping_sub(by),
-                    Some('*') => current.wrapping_mul(by),
-                    _ if by == 0 => return Err("division by 0 (error token is \"0\")".into()),
-                    Some('/') => current.wrapping_div(by),
-                    _ => current.wrapping_rem(by),
-                };
-                self.variables.insert(word, next.to_string());
-                return Ok(if step { current } else { next });
+                let by = self.ternary()?;
+                let next = self.calculate(op.trim_end_matches('='), current, by)?;
+                self.assign(word, next);
+                return Ok(next);
             }
         }
         self.blanks();
         if self.chars.get(self.at) == Some(&'=') && self.chars.get(self.at + 1) != Some(&'=') {
             self.at += 1;
             let next = self.ternary()?;
-            self.variables.insert(word, next.to_string());
+            self.assign(word, next);
             return Ok(next);
         }
         Ok(current)
     }
 }
 
+/// By squaring, so that a great exponent costs no more than its bits.
+fn wrapping_pow(mut base: i64, mut exponent: u64) -> i64 {
+    let mut power = 1_i64;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power = power.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        exponent >>= 1;
+    }
+    power
+}
+
+/// A number as bash reads it: `0x1f`, `017`, `2#101`; what is too wide wraps.
 fn number(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |d| (true, d));
-    let value = if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        i64::from_str_radix(hex, 16).ok()?
+    let (base, digits) = if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        (16, hex)
+    } else if let Some((base, digits)) = digits.split_once('#') {
+        (base.parse().ok().filter(|base| (2..=64).contains(base))?, digits)
     } else if digits.len() > 1 && digits.starts_with('0') {
-        i64::from_str_radix(digits, 8).ok()?
+        (8, digits)
     } else {
-        digits.parse().ok()?
+        (10, digits)
     };
+    let mut value = 0_i64;
+    for c in digits.chars() {
+        let digit = match c {
+            '0'..='9' => i64::from(c as u32 - u32::from('0')),
+            'a'..='z' => i64::from(c as u32 - u32::from('a')) + 10,
+            // Up to base 36 the letters' case doesn't matter.
+            'A'..='Z' if base <= 36 => i64::from(c as u32 - u32::from('A')) + 10,
+            'A'..='Z' => i64::from(c as u32 - u32::from('A')) + 36,
+            '@' => 62,
+            '_' => 63,
+            _ => return None,
+        };
+        if digit >= base {
+            return None;
+        }
+        value = value.wrapping_mul(base).wrapping_add(digit);
+    }
+    if digits.is_empty() {
+        return None;
+    }
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
@@ -210,11 +318,26 @@ mod tests {
             ("n++ + n", 15),
             ("unset + 1", 1),
             ("7 <= 7", 1),
+            ("2 ** 9 + 2**3**2", 1024),
+            ("-2**2", 4),
+            ("3**40", -6289078614652622815),
+            ("-9223372036854775808 / -1", i64::MIN),
+            ("1, 2", 2),
+            ("++n + n", 18),
+            ("n <<= 2", 36),
+            ("n ^= 1", 37),
+            ("0 && (n = 1)", 0),
+            ("1 || 1 / 0", 1),
+            ("1 ? n : (n = 0)", 37),
+            ("2#101 + 36#zz", 1300),
+            ("- -3 + + +4", 7),
         ] {
             assert_eq!(evaluate(text, &mut variables), Ok(value), "{text}");
         }
         assert!(evaluate("1 / 0", &mut variables).unwrap_err().starts_with("division by 0"));
+        assert_eq!(evaluate("2 ** -1", &mut variables), Err("exponent less than 0".to_string()));
         assert!(evaluate("1 +", &mut variables).is_err());
+        assert!(evaluate(&"2**".repeat(10_000), &mut variables).is_err());
         assert!(evaluate(&"(".repeat(10_000), &mut variables).is_err());
     }
 }

@@ -190,7 +190,7 @@ fn program() -> impl Strategy<Value = String> {
 }
 
 fn call() -> impl Strategy<Value = String> {
-    let names: Vec<&'static str> = tools::names().filter(|n| *n != "sleep").collect();
+    let names: Vec<&'static str> = tools::names().filter(|n| !["sleep", "yes"].contains(n)).collect();
     let word = prop_oneof![8 => proptest::sample::select(WORDS).prop_map(String::from), 1 => "\\PC{0,6}"];
     let words = proptest::collection::vec(word, 0..4);
     (proptest::sample::select(names), words).prop_map(|(name, words)| {

@@ -5,12 +5,14 @@ use crate::Dialect;
 use crate::process::{LocalFuture, Process};
 use sim::Ctx;
 
-/// `-20` is `-n 20`.
+/// `-20` is `-n 20`, but not behind `-n` itself, whose number it is.
 fn old_style(mut process: Process) -> Process {
+    let mut number_follows = false;
     for word in process.args.iter_mut().skip(1) {
+        let numbers = std::mem::replace(&mut number_follows, matches!(word.as_str(), "-n" | "-c"));
         let count = word
             .strip_prefix('-')
-            .filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+            .filter(|n| !numbers && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
             .map(str::to_string);
         if let Some(count) = count {
             *word = format!("-n{count}");

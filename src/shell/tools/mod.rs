@@ -32,6 +32,7 @@ mod tr;
 mod uniq;
 mod wc;
 mod xargs;
+mod yes;
 
 use crate::process::{FileError, LocalFuture, Process, Program};
 use crate::{Dialect, Tools};
@@ -74,6 +75,7 @@ const TABLE: &[(&str, Tool)] = &[
     ("uniq", uniq::run),
     ("wc", wc::run),
     ("whoami", names::whoami),
+    ("yes", yes::run),
 ];
 
 /// A program that runs others, which it finds as the shell does that started it.
