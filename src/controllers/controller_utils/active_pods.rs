@@ -106,7 +106,8 @@ fn restarts(pod: &Pod) -> (i32, i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use api::core_v1::PodCondition;
+    use api::Str;
+    use api::core_v1::{ContainerStatus, PodCondition};
 
     const NOW: i64 = 1_000_000_000_000;
 
@@ -155,6 +156,40 @@ mod tests {
         cheap.metadata.annotations.insert(DELETION_COST, "-5".into());
         let pods = [pod("b", "n2", Some(2)), Rev::new(1, cheap), pod("c", "n2", Some(2))];
         assert_eq!(order(&pods, &pods)[0], "cheap");
+    }
+
+    /// The criteria in their order, each deciding where those before it don't.
+    #[test]
+    fn the_order_of_the_criteria() {
+        let change = |name: &str, node: &str, ready: Option<i64>, edit: &dyn Fn(&mut Pod)| {
+            let mut pod = (*pod(name, node, ready)).clone();
+            edit(&mut pod);
+            Rev::new(1, pod)
+        };
+        let phase = |name: &str, phase: &str| {
+            let phase = Str::from(phase);
+            change(name, "n1", None, &|p| p.status.make().phase = phase.clone())
+        };
+        let cost = |name: &str, cost: &str, ready: Option<i64>| {
+            let cost = Str::from(cost);
+            change(name, "n1", ready, &|p| drop(p.metadata.annotations.insert(DELETION_COST, cost.clone())))
+        };
+        let restarts = |name: &str, count: i32| {
+            change(name, "n1", Some(500), &|p| {
+                p.status.make().container_statuses =
+                    [ContainerStatus { restart_count: count, ..Default::default() }].into()
+            })
+        };
+        let first = |pods: &[Rev<Pod>]| order(pods, pods).first().cloned().unwrap_or_default();
+        assert_eq!(first(&[phase("b", "Running"), phase("a", "Pending")]), "a");
+        assert_eq!(first(&[phase("b", "Unknown"), phase("a", "Pending")]), "a");
+        assert_eq!(first(&[phase("b", "Running"), phase("a", "Unknown")]), "a");
+        // Whether it is ready goes before what it costs, that before everything else.
+        assert_eq!(first(&[cost("a", "-100", Some(500)), cost("b", "100", None)]), "b");
+        assert_eq!(first(&[cost("a", "1", Some(2)), cost("b", "-2147483648", Some(500))]), "b");
+        // A cost that can't be read is 0.
+        assert_eq!(first(&[cost("a", "1", Some(2)), cost("b", "much", Some(500))]), "b");
+        assert_eq!(first(&[restarts("a", 0), restarts("b", 3)]), "b");
     }
 
     #[test]

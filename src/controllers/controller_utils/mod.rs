@@ -10,6 +10,7 @@ mod label_selector;
 mod node_affinity;
 mod pod_control;
 mod pod_status;
+mod slow_start;
 mod status_condition;
 mod taints;
 
@@ -22,6 +23,7 @@ pub use label_selector::label_selector_text;
 pub use node_affinity::matches_node;
 pub use pod_control::{PodControl, pod_from_template};
 pub use pod_status::{patch_pod_status, update_pod_condition};
+pub use slow_start::slow_start_batch;
 pub use status_condition::set_status_condition;
 pub use taints::{add_or_update_labels, remove_taints, swap_taints, taint_exists};
 

@@ -8,13 +8,14 @@ use api::batch_v1::Job;
 use api::core_v1::{Pod, PodTemplateSpec};
 use client::{Key, klog};
 use futures_util::future::join_all;
+use std::cell::Cell;
 
 use super::backoff::remaining_for;
 use super::indexes::{self, INDEX, index_of};
 use super::policy;
 use super::sync::{Run, int};
 use super::{BATCH_PERIOD, FINALIZER, LOGGER};
-use crate::controller_utils::{self as utils, PodControl, SyncError, pod_from_template};
+use crate::controller_utils::{self as utils, PodControl, SyncError, pod_from_template, slow_start_batch};
 
 /// Pods made or deleted in one run at most.
 const MOST: usize = 500;
@@ -173,35 +174,26 @@ impl Run<'_> {
             template.metadata.finalizers.push(FINALIZER.into());
         }
         let control = self.control();
-        let (mut at, mut batch, mut created, mut result) = (0, 1, 0, Ok(()));
-        while at < plan.len() {
-            let creations = plan.iter().skip(at).take(batch).map(|index| {
-                let pod = self.new_pod(&template, *index);
-                control.create_pod(&key.namespace, pod, &self.job.metadata)
-            });
-            for outcome in join_all(creations).await {
-                at += 1;
-                match outcome {
-                    Ok(pod) => {
-                        jc.written.wrote(key, "pods", pod.revision);
-                        created += 1;
-                    }
-                    // Nothing can be made in a namespace that goes away.
-                    Err(err) if err.has_cause("NamespaceTerminating") => created += 1,
-                    Err(err) => {
-                        klog::unhandled(&err).log(&jc.ctx, "job_controller.go:1948");
-                        jc.expectations.creation_observed(key);
-                        result = Err(err.into());
-                    }
+        let tried = Cell::new(0);
+        let create = async |at: usize| {
+            tried.set(tried.get() + 1);
+            let pod = self.new_pod(&template, plan.get(at).copied().flatten());
+            match control.create_pod(&key.namespace, pod, &self.job.metadata).await {
+                Ok(pod) => jc.written.wrote(key, "pods", pod.revision),
+                // Nothing can be made in a namespace that goes away.
+                Err(err) if err.has_cause("NamespaceTerminating") => {}
+                Err(err) => {
+                    klog::unhandled(&err).log(&jc.ctx, "job_controller.go:1948");
+                    jc.expectations.creation_observed(key);
+                    return Err(err);
                 }
             }
-            if result.is_err() {
-                (at..plan.len()).for_each(|_| jc.expectations.creation_observed(key));
-                break;
-            }
-            batch *= 2;
-        }
-        (created, result)
+            Ok(())
+        };
+        let (created, failure) = slow_start_batch(plan.len(), create).await;
+        (tried.get()..plan.len()).for_each(|_| jc.expectations.creation_observed(key));
+        let result = failure.map_or(Ok(()), |err| Err(err.into()));
+        (i32::try_from(created).unwrap_or(i32::MAX), result)
     }
 
     fn new_pod(&self, template: &PodTemplateSpec, index: Option<i32>) -> Pod {

@@ -416,8 +416,16 @@ impl NodeLifecycleController {
                     let ticks = at.as_nanos().div_ceil(period).saturating_mul(period);
                     let at = sim::Instant::from_nanos(ticks).max(self.ctx.now() + Duration::from_nanos(1));
                     let sleep = self.ctx.sleep_until(at);
-                    futures_util::future::select(std::pin::pin!(sleep), std::pin::pin!(woken)).await;
-                    self.taint_pass().await;
+                    // Who wakes it may have changed when there is something to do: never before the tick, so that a
+                    // round over all nodes comes to its end, and to what it makes of their zones, first.
+                    let (sleep, woken) = (std::pin::pin!(sleep), std::pin::pin!(woken));
+                    let ticked = matches!(
+                        futures_util::future::select(sleep, woken).await,
+                        futures_util::future::Either::Left(_)
+                    );
+                    if ticked {
+                        self.taint_pass().await;
+                    }
                 }
             }
         }

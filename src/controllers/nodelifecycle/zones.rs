@@ -170,4 +170,45 @@ mod tests {
         assert_eq!(ZoneState::PartialDisruption.qps(50), 0.0);
         assert_eq!(ZoneState::PartialDisruption.qps(51), SECONDARY_QPS);
     }
+
+    /// The figures of the documentation: 0.1 nodes a second and zone, 0.01 where at least 55 % of more than 50 nodes
+    /// are down, none where it is a small zone; full disruption counts as normal until all zones are down.
+    #[test]
+    fn a_zone_is_half_down_at_55_percent_and_more_than_two() {
+        let zone = |up: usize, down: usize| {
+            let states = [vec!["True"; up], vec!["Unknown"; down]].concat();
+            let state = state_of(&conditions(&states));
+            (state.name(), state.qps(up + down))
+        };
+        for (up, down, wanted) in [
+            (1, 0, ("Normal", 0.1)),
+            (1, 2, ("Normal", 0.1)),
+            (0, 2, ("FullDisruption", 0.1)),
+            (0, 100, ("FullDisruption", 0.1)),
+            (2, 3, ("PartialDisruption", 0.0)),
+            (10, 10, ("Normal", 0.1)),
+            (9, 11, ("PartialDisruption", 0.0)),
+            (22, 28, ("PartialDisruption", 0.0)),
+            (22, 29, ("PartialDisruption", 0.01)),
+            (46, 54, ("Normal", 0.1)),
+            (45, 55, ("PartialDisruption", 0.01)),
+        ] {
+            assert_eq!(zone(up, down), wanted, "{up} up, {down} down");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_region_and_zone() {
+        let node = |labels: &[(&str, &str)]| {
+            let mut node = Node::default();
+            labels.iter().for_each(|(k, v)| drop(node.metadata.labels.insert(*k, Str::from(*v))));
+            zone_of(&node).to_string()
+        };
+        assert_eq!(node(&[]), "");
+        assert_eq!(node(&[("topology.kubernetes.io/zone", "a")]), ":\0:a");
+        let both = [("topology.kubernetes.io/region", "r"), ("topology.kubernetes.io/zone", "a")];
+        assert_eq!(node(&both), "r:\0:a");
+        let old = [("failure-domain.beta.kubernetes.io/zone", "b"), ("topology.kubernetes.io/zone", "a")];
+        assert_eq!(node(&old), ":\0:b");
+    }
 }

@@ -19,7 +19,7 @@ use client::{Client, Delta, EventRecorder, Key, Lister, Work, WorkQueue, klog};
 use futures_util::future::join_all;
 
 use crate::context::ControllerContext;
-use crate::controller_utils::{self as utils, Expectations, PodControl, SyncError, controller_of};
+use crate::controller_utils::{self as utils, Expectations, PodControl, SyncError, controller_of, slow_start_batch};
 use crate::worker::{Reconcile, Worker};
 use sets::Sets;
 
@@ -423,7 +423,7 @@ impl ReplicaSetController {
         first
     }
 
-    /// One pod, then two, then four and so on, stopping at the first batch with a failure (`slowStartBatch`).
+    /// One pod, then two, then four and so on, stopping at the first batch with a failure.
     async fn create_pods(
         &self,
         control: &PodControl<'_>,
@@ -431,29 +431,17 @@ impl ReplicaSetController {
         key: &Key,
         count: usize,
     ) -> Result<(), SyncError> {
-        let (mut created, mut batch) = (0, 1usize.min(count));
-        let mut failure = None;
-        while batch > 0 {
-            let creations = (0..batch).map(|_| {
-                let reference = self.sets.reference(&rs.metadata);
-                control.create(&rs.metadata.namespace, &rs.spec.template, &rs.metadata, reference)
-            });
-            for result in join_all(creations).await {
-                match result {
-                    Ok(pod) => {
-                        self.written.wrote_pod(key, pod.revision);
-                        created += 1;
-                    }
-                    // Where the namespace goes, every creation fails and nothing has to be done about it.
-                    Err(err) if err.has_cause("NamespaceTerminating") => created += 1,
-                    Err(err) => failure = failure.or(Some(err)),
-                }
+        let create = async |_| {
+            let reference = self.sets.reference(&rs.metadata);
+            match control.create(&rs.metadata.namespace, &rs.spec.template, &rs.metadata, reference).await {
+                Ok(pod) => self.written.wrote_pod(key, pod.revision),
+                // Where the namespace goes, every creation fails and nothing has to be done about it.
+                Err(err) if err.has_cause("NamespaceTerminating") => {}
+                Err(err) => return Err(err),
             }
-            if failure.is_some() {
-                break;
-            }
-            batch = (2 * batch).min(count - created.min(count));
-        }
+            Ok(())
+        };
+        let (created, failure) = slow_start_batch(count, create).await;
         let skipped = count.saturating_sub(created);
         if skipped > 0 {
             klog::info("Slow-start failure. Skipping creation of pods, decrementing expectations")

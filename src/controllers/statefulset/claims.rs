@@ -51,7 +51,7 @@ pub fn has_unexpected_controller(claim: &PersistentVolumeClaim, set: &StatefulSe
 
 /// Who should own the claim: the set, the pod.
 fn wanted(set: &StatefulSet, pod: &Pod) -> (bool, bool) {
-    let scaled_down = !identity::ordinals(set).contains(&identity::ordinal(pod));
+    let scaled_down = !identity::ordinals(set).contains(&i64::from(identity::ordinal(pod)));
     match policy(set) {
         (false, false) => (false, false),
         (true, false) => (true, false),

@@ -67,6 +67,9 @@ fn count(status: &mut StatefulSetStatus, pods: &mut dyn Iterator<Item = &Pod>, c
     }
 }
 
+/// Pods that a set plans ahead at most: as many as it creates at once.
+const PLANNED: i64 = 500;
+
 /// The pods of one run by their place.
 struct Pods {
     /// One for each number the set should have.
@@ -116,7 +119,8 @@ impl Run<'_> {
         };
         count(&mut status, &mut pods.iter().map(|p| &**p), clock, revisions);
         let sorted = self.sort_pods(pods, revisions)?;
-        let desired = format!("{} pods at {}", sorted.replicas.len(), status.update_revision);
+        let wanted = self.set.spec.replicas.unwrap_or(1);
+        let desired = format!("{wanted} pods at {}", status.update_revision);
         self.ssc.observed.desired(&self.key, desired);
         self.ssc.observed.actual(&self.key, format!("{} pods, {} ready", status.replicas, status.ready_replicas));
         let mut result = Ok(());
@@ -158,16 +162,24 @@ impl Run<'_> {
             None if strategy.type_ == "RollingUpdate" => set.status.current_replicas,
             None => 0,
         };
-        let kept_below = numbers.start.saturating_add(kept);
-        let replica = |number: i32| {
-            if let Some(pod) = pods.iter().rfind(|p| ordinal(p) == number) {
+        let kept_below = numbers.start + i64::from(kept);
+        let number_of = |p: &Rev<Pod>| i64::from(ordinal(p));
+        let replica = |number: i64| {
+            if let Some(pod) = pods.iter().rfind(|p| number_of(p) == number) {
                 return Replica::Made(pod.clone());
             }
             let (template, name) = if number < kept_below { (&old, old_name) } else { (&new, new_name) };
             Replica::Planned(Box::new(identity::new_pod(set, template, name, number)))
         };
-        let replicas = numbers.clone().map(replica).collect();
-        let outside = |p: &&Rev<Pod>| ordinal(p) >= 0 && !numbers.contains(&ordinal(p));
+        // No more is planned than there can be next; what is there counts, however high its number.
+        let near = numbers.start + PLANNED + i64::try_from(pods.len()).unwrap_or(i64::MAX / 2);
+        let mut wanted: Vec<i64> = (numbers.start..numbers.end.min(near)).collect();
+        let mut far: Vec<i64> = pods.iter().map(number_of).filter(|n| *n >= near && numbers.contains(n)).collect();
+        far.sort_small();
+        far.dedup();
+        wanted.extend(far);
+        let replicas = wanted.into_iter().map(replica).collect();
+        let outside = |p: &&Rev<Pod>| ordinal(p) >= 0 && !numbers.contains(&number_of(p));
         let mut condemned: Vec<Rev<Pod>> = pods.iter().filter(outside).cloned().collect();
         condemned.sort_small_by_key(|p| std::cmp::Reverse(ordinal(p)));
         Ok(Pods { replicas, condemned })
@@ -310,8 +322,7 @@ impl Run<'_> {
         let rolling = self.set.spec.update_strategy.rolling_update.get();
         let partition = usize::try_from(rolling.and_then(|r| r.partition).unwrap_or(0)).unwrap_or(0);
         let max = rolling.and_then(|r| r.max_unavailable.as_ref()).map_or(1, |value| {
-            let total = i32::try_from(replicas.len()).unwrap_or(i32::MAX);
-            crate::deployment::util::scaled(value, total, false).max(1)
+            crate::deployment::util::scaled(value, self.set.spec.replicas.unwrap_or(1), false).max(1)
         });
         let max = usize::try_from(max).unwrap_or(1);
         let update = status.update_revision.clone();

@@ -34,10 +34,10 @@ pub fn start_ordinal(set: &StatefulSet) -> i32 {
     set.spec.ordinals.get().map_or(0, |o| o.start)
 }
 
-/// The numbers the set should have.
-pub fn ordinals(set: &StatefulSet) -> std::ops::Range<i32> {
-    let start = start_ordinal(set);
-    start..start.saturating_add(set.spec.replicas.unwrap_or(1))
+/// The numbers the set should have. They may go beyond those that can be read from a name.
+pub fn ordinals(set: &StatefulSet) -> std::ops::Range<i64> {
+    let start = i64::from(start_ordinal(set));
+    start..start + i64::from(set.spec.replicas.unwrap_or(1).max(0))
 }
 
 /// The revision a pod is of.
@@ -50,10 +50,11 @@ pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
     is_member(set, pod) && pod.metadata.labels.get(NAME_LABEL) == Some(&pod.metadata.name)
 }
 
-/// Gives the pod the labels of its name.
-pub fn update_identity(pod: &mut Pod) {
+/// Gives the pod the name of its number, and the labels of that.
+pub fn update_identity(set: &StatefulSet, pod: &mut Pod) {
     let number = ordinal(pod);
-    let name = pod.metadata.name.clone();
+    let name = Str::from(format!("{}-{number}", set.metadata.name));
+    pod.metadata.name = name.clone();
     pod.metadata.labels.insert(NAME_LABEL, name);
     pod.metadata.labels.insert(INDEX_LABEL, number.to_string().into());
 }
@@ -108,12 +109,12 @@ pub fn claims(set: &StatefulSet, pod: &Pod) -> Vec<PersistentVolumeClaim> {
 }
 
 /// A pod of the set by number, made by a template of one of its revisions.
-pub fn new_pod(set: &StatefulSet, template: &PodTemplateSpec, revision: &str, number: i32) -> Pod {
+pub fn new_pod(set: &StatefulSet, template: &PodTemplateSpec, revision: &str, number: i64) -> Pod {
     let reference = utils::new_controller_ref::<StatefulSet>(&set.metadata);
     let mut pod = pod_from_template(template, &set.metadata, reference);
     pod.metadata.name = format!("{}-{number}", set.metadata.name).into();
     pod.metadata.namespace = set.metadata.namespace.clone();
-    update_identity(&mut pod);
+    update_identity(set, &mut pod);
     let name = pod.metadata.name.clone();
     let spec = pod.spec.make();
     spec.hostname = name;
@@ -126,6 +127,23 @@ pub fn new_pod(set: &StatefulSet, template: &PodTemplateSpec, revision: &str, nu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A real cluster says `Create Pod s--1 in StatefulSet s failed` of the second pod of such a set.
+    #[test]
+    fn a_number_that_no_name_can_hold_becomes_minus_one() {
+        let mut set = StatefulSet::default();
+        set.metadata.name = "s".into();
+        let spec = set.spec.make();
+        spec.replicas = Some(3);
+        spec.ordinals.make().start = i32::MAX;
+        let numbers: Vec<i64> = ordinals(&set).collect();
+        assert_eq!(numbers, [2_147_483_647, 2_147_483_648, 2_147_483_649]);
+        let of = |number: i64| new_pod(&set, &PodTemplateSpec::default(), "r", number).metadata.clone();
+        let index = |meta: &api::meta_v1::ObjectMeta| meta.labels.get(INDEX_LABEL).map(ToString::to_string);
+        let (first, second) = (of(numbers[0]), of(numbers[1]));
+        assert_eq!((&*first.name, index(&first).as_deref()), ("s-2147483647", Some("2147483647")));
+        assert_eq!((&*second.name, index(&second).as_deref()), ("s--1", Some("-1")));
+    }
 
     #[test]
     fn numbers_are_read_from_names() {

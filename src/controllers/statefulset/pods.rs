@@ -175,7 +175,7 @@ impl Run<'_> {
             let mut copy = (*pod).clone();
             let mut consistent = true;
             if !identity::identity_matches(&self.set, &copy) {
-                identity::update_identity(&mut copy);
+                identity::update_identity(&self.set, &mut copy);
                 consistent = false;
             }
             if !identity::storage_matches(&self.set, &copy) {

@@ -146,6 +146,11 @@ impl World {
 
     /// Nodes with a lease each, a scheduler that goes round, and kubelets that run what comes.
     pub async fn start_nodes(&self, count: usize) {
+        self.start_nodes_in(count, &|i| format!("z{i}")).await;
+    }
+
+    /// The same with the nodes in zones of one's choice.
+    pub async fn start_nodes_in(&self, count: usize, zone: &dyn Fn(usize) -> String) {
         for i in 1..=count {
             let name = format!("node-{i}");
             let mut node = Node::default();
@@ -153,7 +158,7 @@ impl World {
             node.metadata.labels = Map::from([
                 ("kubernetes.io/hostname", name.as_str().into()),
                 ("kubernetes.io/os", "linux".into()),
-                ("topology.kubernetes.io/zone", format!("z{i}").into()),
+                ("topology.kubernetes.io/zone", zone(i).into()),
             ]);
             let created = self.client.create("", node).await.unwrap();
             let mut node = (*created).clone();

@@ -103,3 +103,67 @@ fn pods_of_a_deleted_node_are_collected() {
         .await;
     });
 }
+
+/// When each of these nodes was first seen with the taint that evicts pods, in seconds from now; for so many seconds.
+async fn tainted_at(w: &World, nodes: usize, seconds: u64) -> std::collections::BTreeMap<String, u64> {
+    let began = w.ctx.now();
+    let mut seen = std::collections::BTreeMap::new();
+    while w.ctx.now().since(began).as_secs() < seconds {
+        for i in 1..=nodes {
+            let name = format!("node-{i}");
+            if taints(&*node(w, &name).await).iter().any(|t| t == "unreachable:NoExecute") {
+                seen.entry(name).or_insert_with(|| w.ctx.now().since(began).as_secs());
+            }
+        }
+        w.ctx.sleep(Duration::from_millis(500)).await;
+    }
+    seen
+}
+
+#[test]
+fn nodes_of_a_zone_are_given_up_one_in_ten_seconds() {
+    with_world(|w| async move {
+        w.start_nodes_in(6, &|_| "za".into()).await;
+        w.ctx.sleep(Duration::from_secs(20)).await;
+        w.silent.borrow_mut().extend((1..=3).map(|i| format!("node-{i}")));
+        // Three of six are less than 55 %.
+        let seen = tainted_at(&w, 6, 120).await;
+        let mut times: Vec<u64> = seen.values().copied().collect();
+        times.sort_unstable();
+        assert_eq!(seen.len(), 3, "{seen:?}");
+        assert!((40..=60).contains(&times[0]), "{times:?}");
+        for pair in times.windows(2) {
+            assert!((9..=11).contains(&(pair[1] - pair[0])), "{times:?}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_given_up_in_a_small_zone_that_is_half_down() {
+    with_world(|w| async move {
+        w.start_nodes_in(5, &|_| "za".into()).await;
+        w.ctx.sleep(Duration::from_secs(20)).await;
+        w.silent.borrow_mut().extend((1..=3).map(|i| format!("node-{i}")));
+        // Three of five are 60 %: the rate is 0, though each node keeps pods away.
+        assert_eq!(tainted_at(&w, 5, 180).await, Default::default());
+        for i in 1..=3 {
+            assert_eq!(taints(&*node(&w, &format!("node-{i}")).await), ["unreachable:NoSchedule"]);
+        }
+    });
+}
+
+#[test]
+fn with_every_zone_down_nothing_is_given_up() {
+    with_world(|w| async move {
+        w.start_nodes(3).await;
+        w.ctx.sleep(Duration::from_secs(20)).await;
+        w.silent.borrow_mut().extend((1..=3).map(|i| format!("node-{i}")));
+        // What had been tainted before the last one fell silent is taken back.
+        tainted_at(&w, 3, 90).await;
+        for i in 1..=3 {
+            let left = taints(&*node(&w, &format!("node-{i}")).await);
+            assert!(!left.contains(&"unreachable:NoExecute".to_string()), "{left:?}");
+        }
+        assert_eq!(tainted_at(&w, 3, 120).await, Default::default());
+    });
+}

@@ -128,3 +128,39 @@ fn parallel_sets_do_not_wait() {
         w.eventually("none", async |w: &World| names(w).await.is_empty() && ready(w).await.0 == 0).await;
     });
 }
+
+/// As a real cluster has it: the API server takes the set, and the second pod's name can't hold its number.
+#[test]
+fn numbers_beyond_what_names_hold() {
+    with_world(|w| async move {
+        w.start_nodes(1).await;
+        let mut set = database("OrderedReady");
+        set.metadata.name = "s".into();
+        set.spec.make().ordinals.make().start = i32::MAX;
+        set.spec.make().volume_claim_templates = List::default();
+        w.client.create("default", set).await.unwrap();
+        let failed = "Create Pod s--1 in StatefulSet s failed error: Pod \"s--1\" is invalid: metadata.labels: \
+                      Invalid value: \"-1\": a valid label must be an empty string or consist of alphanumeric \
+                      characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
+                      'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+                      '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+        w.eventually("the failure", async |w: &World| {
+            w.list::<Event>().await.iter().any(|e| e.reason == "FailedCreate" && e.message == failed)
+        })
+        .await;
+        assert_eq!(names(&w).await, ["s-2147483647"]);
+    });
+}
+
+#[test]
+fn a_set_of_all_integers_is_planned_bit_by_bit() {
+    with_world(|w| async move {
+        w.start_nodes(1).await;
+        let mut set = database("OrderedReady");
+        set.spec.make().replicas = Some(i32::MAX);
+        w.client.create("default", set).await.unwrap();
+        w.eventually("some pods", async |w: &World| names(w).await.len() >= 3).await;
+        change(&w, |s| s.replicas = Some(1)).await;
+        w.eventually("one", async |w: &World| names(w).await == ["db-0"]).await;
+    });
+}
