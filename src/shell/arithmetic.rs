@@ -251,6 +251,11 @@ impl Arithmetic<'_> {
     }
 }
 
+/// A whole number as C's `strtol` reads it: `12`, `0x1f`, `017`.
+pub fn literal(text: &str) -> Option<i64> {
+    if text.contains(['#', '@', '_']) { None } else { number(text.strip_prefix('+').unwrap_or(text)) }
+}
+
 /// By squaring, so that a great exponent costs no more than its bits.
 fn wrapping_pow(mut base: i64, mut exponent: u64) -> i64 {
     let mut power = 1_i64;

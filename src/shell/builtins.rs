@@ -92,9 +92,12 @@ async fn run_echo(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
 async fn run_printf(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     match printf::format(arguments.get(1..).unwrap_or_default()) {
         Ok((bytes, complaint)) => {
-            let flow = print(shell, io, &bytes).await;
-            if let Some(complaint) = complaint {
+            // What is printed is held back until the end; complaints are not.
+            if let Some(complaint) = &complaint {
                 io.complain(&shell.complaint(&format!("printf: {complaint}"))).await;
+            }
+            let flow = print(shell, io, &bytes).await;
+            if complaint.is_some() {
                 shell.status = 1;
             }
             flow

@@ -134,7 +134,7 @@ fn once<'a>(
             let value = match text.strip_prefix(['\'', '"']).and_then(|t| t.chars().next()) {
                 Some(c) => Some(i64::from(u32::from(c))),
                 None if text.is_empty() => Some(0),
-                None => text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |h| i64::from_str_radix(h, 16).ok()),
+                None => crate::arithmetic::literal(text),
             };
             value.unwrap_or_else(|| {
                 *complaint = Some(format!("{argument}: invalid number"));
@@ -161,7 +161,7 @@ fn once<'a>(
                 String::from_utf8_lossy(&bytes).into_owned()
             }
             'c' => argument.chars().take(1).collect(),
-            'q' => format!("'{}'", argument.replace('\'', "'\\''")),
+            'q' => quoted(argument),
             'd' | 'i' => {
                 let value = integer();
                 format!("{}{value}", sign(value >= 0))
@@ -174,7 +174,8 @@ fn once<'a>(
                 let value: f64 = argument.trim().parse().unwrap_or(0.0);
                 let digits = precision.unwrap_or(6);
                 match conversion {
-                    'e' | 'E' => format!("{value:.digits$e}"),
+                    'e' => scientific(value, digits),
+                    'E' => scientific(value, digits).to_uppercase(),
                     'g' | 'G' => format!("{value}"),
                     _ => format!("{}{value:.digits$}", sign(value >= 0.0)),
                 }
@@ -199,6 +200,33 @@ fn once<'a>(
     Ok(false)
 }
 
+/// `3.141590e+00`: an exponent of two digits at least, with its sign.
+fn scientific(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |e| ('-', e));
+            format!("{mantissa}e{sign}{exponent:0>2}")
+        }
+        None => text,
+    }
+}
+
+/// A word as the shell would have to be given it.
+fn quoted(word: &str) -> String {
+    if word.is_empty() {
+        return "''".into();
+    }
+    let mut out = String::new();
+    for c in word.chars() {
+        if !(c.is_alphanumeric() || "_./:=@%+,-".contains(c)) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +242,7 @@ mod tests {
         assert_eq!(printed(&["%5d|%-5s|%05.1f|%x", "42", "ab", "3.14159", "255"]), "   42|ab   |003.1|ff");
         assert_eq!(printed(&["a\\tb\\n"]), "a\tb\n");
         assert_eq!(printed(&["100%%"]), "100%");
+        assert_eq!(printed(&["%e %q %d %d", "3.14159", "it's", "017", "0x1f"]), "3.141590e+00 it\\'s 15 31");
         assert_eq!(format(&["%d".into(), "x".into()]).unwrap().1.unwrap(), "x: invalid number");
         assert!(format(&["%y".into()]).is_err());
     }
