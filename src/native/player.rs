@@ -368,6 +368,7 @@ impl Player {
     fn start(&mut self, stream: UnixStream, words: Vec<String>) -> Option<Client> {
         let mut words = words.into_iter();
         let cwd = words.next().unwrap_or_default();
+        let variables: Vec<String> = words.by_ref().take_while(|word| !word.is_empty()).collect();
         let args: Vec<String> = words.collect();
         let remote = Rc::new(Remote {
             stream: RefCell::new(stream),
@@ -389,13 +390,17 @@ impl Player {
                 Some(Client::Timer { remote, at: now + time.unwrap_or_default().min(COMMAND_BOUND), fired: false })
             }
             _ => {
+                let mut env: BTreeMap<String, String> = variables
+                    .iter()
+                    .filter_map(|word| word.split_once('='))
+                    .map(|(name, value)| (name.to_string(), value.to_string()))
+                    .collect();
+                // Changes of the kubeconfig stay with the transcript.
+                let kubeconfig = self.directory.join("kubeconfig").to_string_lossy().into_owned();
+                env.insert("KUBECONFIG".to_string(), kubeconfig);
                 let process = Process {
                     args,
-                    // Changes of the kubeconfig stay with the transcript.
-                    env: BTreeMap::from([(
-                        "KUBECONFIG".to_string(),
-                        self.directory.join("kubeconfig").to_string_lossy().into_owned(),
-                    )]),
+                    env,
                     cwd,
                     files: Rc::new(DiskFiles),
                     stdin: Rc::new(RemoteInput(remote.clone())),

@@ -34,8 +34,14 @@ pub fn main(name: &str) -> Option<i32> {
     }))
 }
 
+/// The variables of bash that matter to kubectl; an empty word ends them.
+const VARIABLES: [&str; 2] = ["KUBE_EDITOR", "EDITOR"];
+
 fn start(stream: &mut UnixStream, name: &str) -> io::Result<()> {
-    let mut words = vec![std::env::current_dir()?.to_string_lossy().into_owned(), name.to_string()];
+    let mut words = vec![std::env::current_dir()?.to_string_lossy().into_owned()];
+    let variable = |name: &&str| std::env::var(name).ok().map(|value| format!("{name}={value}"));
+    words.extend(VARIABLES.iter().filter_map(variable));
+    words.extend([String::new(), name.to_string()]);
     words.extend(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()));
     Frame::Start(words).write(stream)
 }

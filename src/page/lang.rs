@@ -211,6 +211,8 @@ texts! {
     NOTHING_KNOWN: "Nothing is known about it yet.", "아직 알려진 것이 없습니다.";
     LOADING: "loading …", "불러오는 중 …";
     YOU: "You", "당신";
+    SAVE_FILE: "Save and close", "저장하고 닫기";
+    LEAVE_FILE: "Close without saving", "저장하지 않고 닫기";
     COMMAND_WAITS: "The clock stands: the command goes on when it runs.", "시계가 멈춰 있습니다. 시간이 흐르면 명령이 이어집니다.";
     REQUEST_WAITS: "The clock stands: the request goes on when it runs.", "시계가 멈춰 있습니다. 시간이 흐르면 요청이 이어집니다.";
     RUN_COMMAND: "Run in the terminal", "터미널에서 실행";

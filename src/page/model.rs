@@ -123,6 +123,7 @@ impl Model {
                     Rc::make_mut(&mut self.terminal).output(stream, &text);
                 }
             }
+            ToPage::Edit { id, path, text } => Rc::make_mut(&mut self.terminal).open_file(id, &path, &text),
             ToPage::Exit { id, code } => effects.send.extend(Rc::make_mut(&mut self.terminal).exit(id, code)),
             ToPage::Incomplete { id } => effects.send.extend(Rc::make_mut(&mut self.terminal).incomplete(id)),
             ToPage::Completions(answer) => Rc::make_mut(&mut self.terminal).completions(answer),

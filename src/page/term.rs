@@ -1,6 +1,7 @@
 //! The terminal's state: what was printed, the line being typed, history, completion, and the queue of pasted lines.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use view::{Completions, Stream, ToWorld};
 
 /// Lines kept for scrolling back.
@@ -70,6 +71,18 @@ pub struct Terminal {
     asked: u32,
     /// The completions on offer.
     pub popup: Option<Popup>,
+    /// The file that the running command opened in the editor.
+    pub file: Option<File>,
+}
+
+/// A file in the editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    id: u32,
+    /// Where it is.
+    pub path: Rc<str>,
+    /// Its text as it is now.
+    pub text: Rc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,11 +328,33 @@ impl Terminal {
             return Vec::new();
         }
         self.running = None;
+        self.file = None;
         self.open = None;
         if code != 0 {
             self.print(LineKind::Note, &format!("[exit {code}]\n"));
         }
         self.pump()
+    }
+
+    /// The running command opens a file in the editor.
+    pub fn open_file(&mut self, id: u32, path: &str, text: &str) {
+        if self.running.as_ref().is_some_and(|r| r.id == id) {
+            self.popup = None;
+            self.file = Some(File { id, path: path.into(), text: text.into() });
+        }
+    }
+
+    /// The file's text is now this.
+    pub fn change_file(&mut self, text: &str) {
+        if let Some(file) = &mut self.file {
+            file.text = text.into();
+        }
+    }
+
+    /// The reader is done with the file.
+    pub fn leave_file(&mut self, save: bool) -> Option<ToWorld> {
+        let file = self.file.take()?;
+        Some(ToWorld::Edited { id: file.id, text: save.then(|| file.text.to_string()) })
     }
 
     /// The command needs more lines.
@@ -335,6 +370,7 @@ impl Terminal {
     /// The world is gone: nothing runs any more.
     pub fn reset(&mut self) {
         self.running = None;
+        self.file = None;
         self.partial.clear();
         self.queue.clear();
         self.popup = None;
@@ -643,5 +679,22 @@ mod tests {
         t.output(Stream::Out, &"x".repeat(MAX_WIDTH * 3));
         t.output(Stream::Out, &"가".repeat(MAX_WIDTH));
         assert!(t.lines().last().unwrap().text.len() <= MAX_WIDTH + 8);
+    }
+
+    #[test]
+    fn files_open_and_close() {
+        let mut t = Terminal::default();
+        typed(&mut t, "vi x");
+        t.open_file(7, "/home/reader/x", "");
+        assert_eq!(t.file, None, "of no command that runs");
+        t.open_file(1, "/home/reader/x", "a\n");
+        t.change_file("b\n");
+        assert_eq!(t.leave_file(true), Some(ToWorld::Edited { id: 1, text: Some("b\n".into()) }));
+        assert_eq!(t.leave_file(true), None);
+        t.open_file(1, "/home/reader/x", "a\n");
+        assert_eq!(t.leave_file(false), Some(ToWorld::Edited { id: 1, text: None }));
+        t.open_file(1, "/home/reader/x", "a\n");
+        t.exit(1, 130);
+        assert_eq!(t.file, None);
     }
 }

@@ -31,6 +31,16 @@ pub enum ToPage {
         /// Of the command.
         id: u32,
     },
+    /// The running command opens a file in the reader's editor (`vi`, `kubectl edit`) and waits for
+    /// [`crate::ToWorld::Edited`]. The command's [`ToPage::Exit`] closes the editor too.
+    Edit {
+        /// Of the running command.
+        id: u32,
+        /// The file.
+        path: String,
+        /// What is in it.
+        text: String,
+    },
     /// Answer to [`crate::ToWorld::Complete`].
     Completions(Completions),
     /// Answer to [`crate::ToWorld::Manifest`].

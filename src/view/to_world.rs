@@ -24,6 +24,13 @@ pub enum ToWorld {
         /// UTF-8 text.
         text: String,
     },
+    /// The reader leaves the editor that [`crate::ToPage::Edit`] opened.
+    Edited {
+        /// Of the running command.
+        id: u32,
+        /// The file's new text; `None` leaves it as it was.
+        text: Option<String>,
+    },
     /// Ctrl+C: the running command gets SIGINT and ends with 130.
     Interrupt {
         /// Of the running command.

@@ -55,6 +55,7 @@ pub struct World {
     observed: Rc<Observed>,
     workstation: HostId,
     programs: BTreeMap<&'static str, Program>,
+    editors: terminal::Editors,
 }
 
 impl World {
@@ -73,11 +74,12 @@ impl World {
             .collect();
         let workstation = sim.add_host("workstation", Ip::new(172, 18, 0, 254));
         let server = Addr { ip: Blueprint::control_plane_ip(1), port: API_PORT };
+        let editors = terminal::Editors::default();
         let programs = BTreeMap::from([
-            ("kubectl", terminal::kubectl(kubectl::Config::admin(server))),
+            ("kubectl", terminal::kubectl(kubectl::Config::admin(server), &editors)),
             ("cluster", programs::cluster(&machines)),
         ]);
-        let world = Self { sim, blueprint: blueprint.clone(), machines, observed, workstation, programs };
+        let world = Self { sim, blueprint: blueprint.clone(), machines, observed, workstation, programs, editors };
         world.start_etcd(&control);
         world.start_api_servers(&control);
         world.start_controller_managers(&control);
@@ -272,7 +274,14 @@ impl World {
 
     /// What a shell on the reader's machine finds by name.
     pub fn tools(&self) -> Rc<dyn shell::Tools> {
-        Rc::new(programs::Found(self.programs.clone()))
+        let mut all = self.programs.clone();
+        all.extend(self.editors.borrow().iter().map(|(name, program)| (*name, program.clone())));
+        Rc::new(programs::Found(all))
+    }
+
+    /// Gives the reader's machine an editor, which shells started from now on find, and kubectl.
+    pub fn add_editor(&self, name: &'static str, program: Program) {
+        self.editors.borrow_mut().insert(name, program);
     }
 
     /// Runs `text` as `bash -c` does, in the project's shell, with what [`programs::bash`] gave.

@@ -1,11 +1,13 @@
 //! kubectl as a program of the world: its streams and files over a [`Process`]'.
 
+use crate::programs::Found;
 use kubectl::{Config, FileError, Io};
 use shell::process::{self, LocalFuture, Process, Program};
-use shell::{Dialect, Shell, Signals};
+use shell::{Dialect, Shell, Signals, Tools};
 use sim::Ctx;
 use sim::sync::{Notify, mpsc};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 enum Chunk {
@@ -15,6 +17,7 @@ enum Chunk {
 
 struct Terminal {
     ctx: Ctx,
+    editors: Editors,
     process: Process,
     stdin: Vec<u8>,
     sender: mpsc::UnboundedSender<Chunk>,
@@ -68,13 +71,17 @@ impl Io for Terminal {
     fn env(&self, name: &str) -> Option<String> {
         self.process.env.get(name).cloned()
     }
-    /// Runs what `KUBE_EDITOR` or `EDITOR` says, through a shell, as kubectl does.
+    /// Runs what `KUBE_EDITOR` or `EDITOR` says, or `vi`, through a shell, as kubectl does.
     fn edit<'a>(&'a self, path: &'a str) -> LocalFuture<'a, Result<(), String>> {
         let env = &self.process.env;
         let editor = ["KUBE_EDITOR", "EDITOR"].iter().find_map(|n| env.get(*n)).filter(|e| !e.is_empty()).cloned();
         Box::pin(async move {
-            let Some(editor) = editor else { return Err("unable to launch the editor \"vi\"".to_string()) };
-            let tools = Rc::new(shell::tools::Standard(Dialect::Bash));
+            let tools = Rc::new(Found(self.editors.borrow().clone()));
+            let editor = match editor {
+                Some(editor) => editor,
+                None if tools.find(VI).is_some() => VI.to_string(),
+                None => return Err(format!("unable to launch the editor {VI:?}")),
+            };
             let mut shell = Shell::new(&self.ctx, tools, Dialect::Bash, &self.process, Signals::default());
             let io = shell::Io {
                 stdin: self.process.stdin.clone(),
@@ -101,11 +108,17 @@ fn reads_stdin(args: &[String]) -> bool {
         .any(|a| a == "-" || a == "-f-" || a.ends_with("=-") || a == "--stdin" || a == "-i" || a == "-it" || a == "-ti")
 }
 
+/// The editors of the reader's machine; none where nobody could type into one.
+pub(crate) type Editors = Rc<RefCell<BTreeMap<&'static str, Program>>>;
+
+/// The editor that kubectl takes if no other is named.
+pub(crate) const VI: &str = "vi";
+
 /// kubectl with this kubeconfig.
-pub fn kubectl(config: Config) -> Program {
-    let config = Rc::new(config);
+pub fn kubectl(config: Config, editors: &Editors) -> Program {
+    let (config, editors) = (Rc::new(config), editors.clone());
     Rc::new(move |ctx: Ctx, process: Process| -> LocalFuture<'static, i32> {
-        let config = config.clone();
+        let (config, editors) = (config.clone(), editors.clone());
         Box::pin(async move {
             let argv: Vec<String> = process.args.iter().skip(1).cloned().collect();
             let stdin = if reads_stdin(&argv) { process.read_all().await } else { Vec::new() };
@@ -128,7 +141,7 @@ pub fn kubectl(config: Config) -> Program {
                     }
                 }
             });
-            let terminal = Terminal { ctx: ctx.clone(), process, stdin, sender };
+            let terminal = Terminal { ctx: ctx.clone(), editors, process, stdin, sender };
             let code = {
                 let run = std::pin::pin!(kubectl::run(&ctx, &config, &argv, &terminal));
                 let broke = std::pin::pin!(noticed.notified());

@@ -460,6 +460,11 @@ impl App {
                 terminal.popup = None;
                 vec![]
             }
+            TermKey::ChangeFile(text) => {
+                terminal.change_file(&text);
+                vec![]
+            }
+            TermKey::LeaveFile(save) => terminal.leave_file(save).into_iter().collect(),
         };
         sends.iter().for_each(|s| self.send(s));
     }

@@ -1,13 +1,13 @@
-//! The manifest editor: CodeMirror in a file of its own, loaded when the editor is first shown; until it is there, or
+//! The editor of manifests and files: CodeMirror in a file of its own, loaded when the editor is first shown; until it is there, or
 //! if it never comes, a plain text field with the same text.
 
-use super::{Action, use_page};
+use super::use_page;
 use crate::lang;
 use gloo_events::EventListener;
 use js_sys::{Function, Object, Reflect};
 use std::cell::RefCell;
 use std::rc::Rc;
-use view::{ManifestAction, Problem};
+use view::Problem;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use yew::prelude::*;
@@ -20,7 +20,17 @@ pub struct EditorProps {
     /// The text as it is (for the plain field).
     pub text: Rc<str>,
     /// What is wrong, by line.
+    #[prop_or_default]
     pub problems: Rc<Vec<Problem>>,
+    /// What it is called.
+    pub label: AttrValue,
+    /// It takes the focus once it is there.
+    #[prop_or_default]
+    pub focus: bool,
+    /// The text changed.
+    pub change: Callback<String>,
+    /// Ctrl+Enter.
+    pub submit: Callback<()>,
 }
 
 /// CodeMirror's handle, spoken to by names.
@@ -44,18 +54,23 @@ impl Drop for Handle {
     }
 }
 
-fn create(host: &web_sys::Element, text: &str, label: &str, readonly: bool, act: &Callback<Action>) -> Option<Handle> {
+fn create(
+    host: &web_sys::Element,
+    text: &str,
+    readonly: bool,
+    (label, change, submit): &(AttrValue, Callback<String>, Callback<()>),
+) -> Option<Handle> {
     let window = web_sys::window()?;
     let module = Reflect::get(&window, &"tabernetesEditor".into()).ok().filter(JsValue::is_object)?;
     let make = Reflect::get(&module, &"create".into()).ok()?.dyn_into::<Function>().ok()?;
-    let on = act.clone();
-    let change = Closure::<dyn FnMut(String)>::new(move |text: String| on.emit(Action::Edited(text)));
-    let on = act.clone();
-    let apply = Closure::<dyn FnMut()>::new(move || on.emit(Action::Manifest(ManifestAction::Apply)));
+    let on = change.clone();
+    let change = Closure::<dyn FnMut(String)>::new(move |text: String| on.emit(text));
+    let on = submit.clone();
+    let apply = Closure::<dyn FnMut()>::new(move || on.emit(()));
     let arguments = [
         host.clone().into(),
         text.into(),
-        label.into(),
+        label.as_str().into(),
         readonly.into(),
         change.as_ref().clone(),
         apply.as_ref().clone(),
@@ -121,8 +136,9 @@ pub fn Editor(props: &EditorProps) -> Html {
 
     // Build it as soon as both the file and the element are there.
     {
-        let (host, handle, there, page, current) =
-            (host.clone(), handle.clone(), there.clone(), page.clone(), current.clone());
+        let (host, handle, there, current) = (host.clone(), handle.clone(), there.clone(), current.clone());
+        let (readonly, focus) = (page.readonly, props.focus);
+        let ways = (props.label.clone(), props.change.clone(), props.submit.clone());
         use_effect_with((), move |()| {
             let clean = handle.clone();
             let build = move || {
@@ -131,7 +147,10 @@ pub fn Editor(props: &EditorProps) -> Html {
                 }
                 let Some(element) = host.cast::<web_sys::Element>() else { return };
                 let text = current.borrow().clone();
-                let made = create(&element, &text, page.t(lang::EDITOR_LABEL), page.readonly, &page.act);
+                let made = create(&element, &text, readonly, &ways);
+                if let Some(made) = made.as_ref().filter(|_| focus) {
+                    made.call("focus", &[]);
+                }
                 if made.is_some() {
                     *handle.borrow_mut() = made;
                     there.set(true);
@@ -167,27 +186,26 @@ pub fn Editor(props: &EditorProps) -> Html {
     }
     {
         let handle = handle.clone();
-        let label = page.t(lang::EDITOR_LABEL);
-        use_effect_with(page.lang, move |_| {
+        use_effect_with(props.label.clone(), move |label| {
             if let Some(handle) = &*handle.borrow() {
-                handle.call("setLabel", &[label.into()]);
+                handle.call("setLabel", &[label.as_str().into()]);
             }
         });
     }
     let oninput = {
-        let act = page.act.clone();
+        let change = props.change.clone();
         Callback::from(move |event: InputEvent| {
             if let Some(field) = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlTextAreaElement>().ok()) {
-                act.emit(Action::Edited(field.value()));
+                change.emit(field.value());
             }
         })
     };
     let onkeydown = {
-        let act = page.act.clone();
+        let submit = props.submit.clone();
         Callback::from(move |event: KeyboardEvent| {
             if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
                 event.prevent_default();
-                act.emit(Action::Manifest(ManifestAction::Apply));
+                submit.emit(());
             }
         })
     };
@@ -195,7 +213,7 @@ pub fn Editor(props: &EditorProps) -> Html {
         <div class="editor">
             <div class="cmhost" ref={host}></div>
             if !*there {
-                <textarea aria-label={page.t(lang::EDITOR_LABEL)} spellcheck="false" readonly={page.readonly}
+                <textarea aria-label={props.label.clone()} spellcheck="false" readonly={page.readonly}
                     value={props.text.to_string()} {oninput} {onkeydown}/>
             }
         </div>

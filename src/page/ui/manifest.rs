@@ -60,9 +60,11 @@ pub fn Manifest(props: &ManifestProps) -> Html {
         })
     };
     let readonly = page.readonly;
+    let change = page.act.reform(Action::Edited);
+    let submit = page.act.reform(|()| Action::Manifest(ManifestAction::Apply));
     html! {
         <div class="manifest" {ondragover} {ondragleave} {ondrop}>
-            <Editor load={props.load.clone()} text={props.text.clone()} problems={props.problems.clone()}/>
+            <Editor load={props.load.clone()} text={props.text.clone()} problems={props.problems.clone()} label={page.t(lang::EDITOR_LABEL)} {change} {submit}/>
             if *over { <div class="drop">{ page.t(lang::DROP_HERE) }</div> }
             { answer(&page, props.answer.as_deref()) }
             if props.standing && props.busy { { super::controls::standing(&page, lang::REQUEST_WAITS) } }

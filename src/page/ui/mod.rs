@@ -179,4 +179,8 @@ pub enum TermKey {
     Take(usize),
     /// Closes the completions.
     Close,
+    /// The text of the file in the editor.
+    ChangeFile(String),
+    /// Closes the file in the editor; saved or not.
+    LeaveFile(bool),
 }

@@ -1,8 +1,9 @@
 //! The terminal: output above, one field for the line being typed below, completions over it.
 
+use super::editor::Editor;
 use super::{Action, Held, TermKey, use_page};
 use crate::lang;
-use crate::term::{LineKind, Terminal};
+use crate::term::{File, LineKind, Terminal};
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, HtmlInputElement};
 use yew::prelude::*;
@@ -50,6 +51,17 @@ pub fn Term(props: &TermProps) -> Html {
         let field = field.clone();
         use_effect_with(props.focus, move |number| {
             if let Some(input) = field.cast::<HtmlInputElement>().filter(|_| *number > 0) {
+                let _ = input.focus();
+            }
+        });
+    }
+    // When the editor closes, the line has the focus again.
+    {
+        let field = field.clone();
+        let was_open = use_mut_ref(|| false);
+        use_effect_with(props.terminal.file.is_some(), move |open| {
+            let closed = std::mem::replace(&mut *was_open.borrow_mut(), *open) && !open;
+            if let Some(input) = field.cast::<HtmlInputElement>().filter(|_| closed) {
                 let _ = input.focus();
             }
         });
@@ -154,6 +166,9 @@ pub fn Term(props: &TermProps) -> Html {
         })
     };
     let terminal = &props.terminal;
+    if let Some(file) = &terminal.file {
+        return opened(&page, file);
+    }
     let mut before: Option<LineKind> = None;
     let lines: Vec<Html> = terminal
         .lines()
@@ -195,6 +210,23 @@ pub fn Term(props: &TermProps) -> Html {
                 </div>
             </div>
             { popup(&page, terminal) }
+        </div>
+    }
+}
+
+/// The file that a command opened, over the terminal until the reader leaves it.
+fn opened(page: &super::Page, file: &File) -> Html {
+    let change = page.act.reform(|text| Action::Term(TermKey::ChangeFile(text)));
+    let submit = page.act.reform(|()| Action::Term(TermKey::LeaveFile(true)));
+    html! {
+        <div class="term opened" role="group" aria-label={file.path.to_string()}>
+            <Editor load={(0, file.text.clone())} text={file.text.clone()} label={file.path.to_string()} focus=true {change} {submit}/>
+            <div class="actions keep">
+                <button type="button" class="btn main" onclick={page.does(Action::Term(TermKey::LeaveFile(true)))}>
+                    { page.t(lang::SAVE_FILE) }<span class="kbd">{ "Ctrl ↵" }</span></button>
+                <button type="button" class="btn line" onclick={page.does(Action::Term(TermKey::LeaveFile(false)))}>{ page.t(lang::LEAVE_FILE) }</button>
+                <span class="mono path">{ file.path.to_string() }</span>
+            </div>
         </div>
     }
 }

@@ -195,6 +195,11 @@ impl Session {
                 self.terminal.stdin(id, &text);
                 self.wake();
             }
+            ToWorld::Edited { id, text } => {
+                self.note(if text.is_some() { "the editor: saved" } else { "the editor: left" });
+                self.terminal.edited(id, text);
+                self.wake();
+            }
             ToWorld::Interrupt { id } => {
                 self.terminal.interrupt(id);
                 self.wake();

@@ -6,7 +6,7 @@ use crate::cluster::World;
 use crate::programs;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use shell::process::{BrokenPipe, Input, LocalFuture, Output};
+use shell::process::{BrokenPipe, FileError, Input, LocalFuture, Output, Process, Program};
 use shell::{Dialect, Io, Shell, Signals};
 use sim::sync::{Notify, mpsc};
 use std::cell::{Cell, RefCell};
@@ -80,11 +80,66 @@ impl Input for Reader {
     }
 }
 
+/// A file that waits for the reader's editor.
+struct Opened {
+    path: String,
+    text: String,
+}
+
+/// Where programs hand files to the reader's editor, one at a time.
+#[derive(Default)]
+struct Desk {
+    opened: RefCell<Option<Opened>>,
+    /// What the reader did with it: the new text, or none.
+    left: RefCell<Option<Option<String>>>,
+    changed: Notify,
+}
+
+/// `vi FILE`, which is the page's editor.
+fn editor(desk: &Rc<Desk>) -> Program {
+    let desk = desk.clone();
+    Rc::new(move |_, process: Process| -> LocalFuture<'static, i32> {
+        let desk = desk.clone();
+        Box::pin(async move {
+            let names: Vec<&String> = process.args.iter().skip(1).filter(|a| !a.starts_with(['-', '+'])).collect();
+            let [name] = names.as_slice() else {
+                let _ = process.stderr.write(b"vi: which file? (one at a time)\n").await;
+                return 1;
+            };
+            let path = process.path(name);
+            let text = match process.files.read(&path) {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Err(FileError::NotFound) => String::new(),
+                Err(why) => {
+                    let _ = process.stderr.write(format!("vi: {path}: {why}\n").as_bytes()).await;
+                    return 1;
+                }
+            };
+            *desk.left.borrow_mut() = None;
+            *desk.opened.borrow_mut() = Some(Opened { path: path.clone(), text });
+            let left = loop {
+                if let Some(left) = desk.left.borrow_mut().take() {
+                    break left;
+                }
+                desk.changed.notified().await;
+            };
+            match left.map(|text| process.files.write(&path, text.as_bytes())) {
+                Some(Err(why)) => {
+                    let _ = process.stderr.write(format!("vi: {path}: {why}\n").as_bytes()).await;
+                    1
+                }
+                _ => 0,
+            }
+        })
+    })
+}
+
 /// The terminal.
 pub struct Terminal {
     commands: mpsc::UnboundedSender<(u32, String)>,
     screen: Rc<Screen>,
     keys: Rc<Keys>,
+    desk: Rc<Desk>,
     stop: Notify,
     running: Option<u32>,
 }
@@ -94,6 +149,8 @@ impl Terminal {
     pub fn new(world: &World) -> Terminal {
         let (commands, mut wanted) = mpsc::unbounded::<(u32, String)>();
         let (screen, keys, stop) = (Rc::new(Screen::default()), Rc::new(Keys::default()), Notify::new());
+        let desk = Rc::new(Desk::default());
+        world.add_editor("vi", editor(&desk));
         let tools = world.tools();
         let (shown, typed, stopped) = (screen.clone(), keys.clone(), stop.clone());
         let process = programs::bash(
@@ -121,7 +178,7 @@ impl Terminal {
                 shown.ended.borrow_mut().push((id, u8::try_from(code & 255).unwrap_or(255)));
             }
         });
-        Terminal { commands, screen, keys, stop, running: None }
+        Terminal { commands, screen, keys, desk, stop, running: None }
     }
 
     /// Runs a command, or says that it needs more lines.
@@ -150,6 +207,14 @@ impl Terminal {
         self.keys.changed.notify();
     }
 
+    /// The reader leaves the editor.
+    pub fn edited(&mut self, id: u32, text: Option<String>) {
+        if self.running == Some(id) {
+            *self.desk.left.borrow_mut() = Some(text);
+            self.desk.changed.notify();
+        }
+    }
+
     /// Ctrl+C.
     pub fn interrupt(&mut self, id: u32) {
         if self.running == Some(id) {
@@ -176,6 +241,9 @@ impl Terminal {
         {
             let text = "[more output than fits: some was left out]\n".to_string();
             out.push(ToPage::Output { id, stream: Stream::Err, text });
+        }
+        if let (Some(id), Some(Opened { path, text })) = (self.running, self.desk.opened.take()) {
+            out.push(ToPage::Edit { id, path, text });
         }
         for (id, code) in self.screen.ended.take() {
             if self.running == Some(id) {

@@ -373,3 +373,42 @@ fn a_component_started_while_it_stops_comes_back() {
     let workload = page.frames.iter().rev().flat_map(|f| &f.workloads).find(|w| w.name == "web").unwrap();
     assert_eq!(workload.ready, 3);
 }
+
+/// `vi` and `kubectl edit` open the page's editor; what the reader saves is what the server gets.
+#[test]
+fn files_are_edited_in_the_page() {
+    let mut page = booted();
+    let opened = |page: &Page| match page.heard.iter().rev().find(|m| matches!(m, ToPage::Edit { .. })) {
+        Some(ToPage::Edit { id, path, text }) => (*id, path.clone(), text.clone()),
+        _ => (0, String::new(), String::new()),
+    };
+    page.send(ToWorld::Command { id: 1, text: "vi notes.txt; cat notes.txt\n".into() });
+    page.pass(400);
+    assert_eq!(opened(&page), (1, "/home/reader/notes.txt".into(), String::new()));
+    page.send(ToWorld::Edited { id: 1, text: Some("hello\n".into()) });
+    page.pass(400);
+    assert!(page.output().ends_with("hello\n"), "{}", page.output());
+
+    page.send(ToWorld::Command { id: 2, text: "kubectl create deployment web --image=nginx\n".into() });
+    page.pass(1500);
+    page.send(ToWorld::Command { id: 3, text: "kubectl edit deployment web\n".into() });
+    page.pass(600);
+    let (id, path, text) = opened(&page);
+    assert!(id == 3 && path.starts_with("/tmp/kubectl-edit-") && text.contains("replicas: 1\n"), "{path}:\n{text}");
+    page.send(ToWorld::Edited { id: 3, text: Some(text.replace("replicas: 1\n", "replicas: 2\n")) });
+    page.pass(1500);
+    assert!(page.output().contains("deployment.apps/web edited\n"), "{}", page.output());
+
+    page.send(ToWorld::Command { id: 4, text: "kubectl edit deployment web\n".into() });
+    page.pass(600);
+    assert!(opened(&page).2.contains("replicas: 2\n"));
+    page.send(ToWorld::Edited { id: 4, text: None });
+    page.pass(600);
+    assert!(page.heard.contains(&ToPage::Exit { id: 4, code: 0 }));
+    page.send(ToWorld::Command { id: 5, text: "vi\n".into() });
+    page.send(ToWorld::Command { id: 6, text: "vi x\n".into() });
+    page.pass(600);
+    page.send(ToWorld::Interrupt { id: 6 });
+    page.pass(600);
+    assert!(page.heard.contains(&ToPage::Exit { id: 6, code: 130 }));
+}
