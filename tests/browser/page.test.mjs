@@ -183,6 +183,35 @@ test("whatever is typed into the terminal gets an answer", () =>
     assert.match(await run(page, "kubectl get nodes"), /node-3 +Ready/);
   }));
 
+test("kubectl edit opens the page's editor, by keyboard alone", () =>
+  visit("?lang=en", {}, async (page) => {
+    await run(page, "kubectl create deployment web --image=nginx");
+    const field = page.getByRole("combobox", { name: "Command" });
+    const open = async (command) => {
+      await field.fill(command);
+      await field.press("Escape");
+      await field.press("Enter");
+      await page.locator(".opened .cm-content:focus").waitFor();
+    };
+    await open("kubectl edit deployment web");
+    const text = await page.locator(".opened .cm-content").innerText();
+    assert.match(text, /kind: Deployment/);
+    assert.deepEqual(await axe(page), []);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: x}\n");
+    await page.keyboard.press("Control+Enter");
+    // kubectl opens it again and says why.
+    await page.locator(".opened .cm-content", { hasText: "Please edit the object below" }).waitFor();
+    await page.getByRole("button", { name: "Close without saving" }).click();
+    await page.locator(".term .ln", { hasText: /^Edit cancelled|error: Edit cancelled/ }).waitFor();
+    await open("vi notes.txt");
+    await page.keyboard.insertText("a word\n");
+    await page.keyboard.press("Control+Enter");
+    // The line has the focus again.
+    await page.locator(".term .input input:focus").waitFor();
+    assert.equal(await run(page, "cat notes.txt"), "a word");
+  }));
+
 test("the controllers' logs are there, can be filtered, and lead to objects", () =>
   visit("?lang=en", {}, async (page) => {
     await story(page, false);

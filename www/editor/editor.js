@@ -149,7 +149,7 @@ window.tabernetesEditor = {
   create(host, text, label, readOnly, onChange, onApply) {
     const labels = new Compartment();
     const attributes = (name) => EditorView.contentAttributes.of({
-      "aria-label": name, spellcheck: "false", autocapitalize: "off", autocorrect: "off",
+      "aria-label": name, tabindex: "0", spellcheck: "false", autocapitalize: "off", autocorrect: "off",
     });
     const view = new EditorView({
       parent: host,
