@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use api::rest::{ClientFrame, ServerFrame};
+use futures_util::FutureExt;
 use sim::sync::mpsc;
 use sim::{Addr, Conn, Ctx, Duration, Ip, JoinHandle, Severity};
 
@@ -203,10 +204,12 @@ async fn serve(server: Rc<Inner>, conn: Conn) {
                 let (bytes, incoming) = mpsc::channel(STREAM_FRAMES);
                 let answer = crate::handler::answer(server.clone(), conn.clone(), stream, Rc::new(*request), incoming);
                 let open = streams.clone();
-                let task = server.ctx.spawn("request", async move {
-                    answer.await;
-                    open.borrow_mut().remove(&stream);
-                });
+                let task = server.ctx.spawn(
+                    "request",
+                    answer.map(move |()| {
+                        open.borrow_mut().remove(&stream);
+                    }),
+                );
                 streams.borrow_mut().insert(stream, Stream { task, bytes });
             }
             ClientFrame::Data { stream, data } => {

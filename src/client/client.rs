@@ -1,6 +1,7 @@
 //! Calls to an API server (client-go `rest` and the typed clients).
 
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -186,8 +187,13 @@ impl Client {
         Ok((response, ByteStream::new(stream)))
     }
 
-    /// Waits for the client's own limit, sends, and reads the first answer, repeating what may be repeated.
-    async fn call(&self, request: Request) -> Result<(Response, Stream), Status> {
+    /// Waits for the client's own limit, sends, and reads the first answer, repeating what may be repeated. Boxed, as
+    /// every task of a control loop holds room for its largest request as long as it lives.
+    fn call(&self, request: Request) -> Pin<Box<dyn Future<Output = Result<(Response, Stream), Status>> + '_>> {
+        Box::pin(self.send(request))
+    }
+
+    async fn send(&self, request: Request) -> Result<(Response, Stream), Status> {
         let long = matches!(request.verb, Verb::Watch) || matches!(request.query, Query::Exec(_));
         let timeout = self.timeout.filter(|_| !long);
         self.throttle(&request, timeout).await;

@@ -13,6 +13,7 @@ use crate::Client;
 use crate::key::Key;
 use crate::reflector;
 use crate::store::{Lister, Store};
+use crate::tally::{Counted, Tally};
 
 /// A change of one object as its informer saw it.
 #[derive(Debug, Clone)]
@@ -256,6 +257,14 @@ impl<T: Resource> Informer<T> {
     pub fn add_index(&self, name: &'static str, of: impl Fn(&T) -> Vec<Str> + 'static) {
         let of = move |object: &dyn Object| object.downcast_ref::<T>().map(&of).unwrap_or_default();
         self.inner.shared.store.borrow_mut().add_index(name, Rc::new(of));
+    }
+
+    /// Counts the objects by the group and the class that `class` gives; none for those that are not counted.
+    pub fn tally<C: Ord + Clone + 'static>(&self, class: impl Fn(&T) -> Option<(Str, C)> + 'static) -> Tally<C> {
+        let tally = Tally::default();
+        let class = move |object: &dyn Object| object.downcast_ref::<T>().and_then(&class);
+        self.inner.shared.store.borrow_mut().follow(Box::new(Counted { tally: tally.clone(), class }));
+        tally
     }
 
     /// Starts the reflector's task, once.

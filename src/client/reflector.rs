@@ -109,7 +109,8 @@ impl Reflector {
     async fn list_and_watch(&mut self) -> Result<(), Status> {
         let revision = self.shared.store.borrow().revision;
         if revision == 0 || self.expired {
-            self.list().await?;
+            // Boxed, as it is over soon and the watch goes on.
+            Box::pin(self.list()).await?;
         }
         loop {
             match self.watch().await? {

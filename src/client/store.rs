@@ -9,6 +9,7 @@ use api::object::Object;
 use api::{AnyRev, Resource, Rev, Str};
 
 use crate::key::Key;
+use crate::tally::Follow;
 
 /// Says under which values an index holds an object.
 pub(crate) type IndexFn = Rc<dyn Fn(&dyn Object) -> Vec<Str>>;
@@ -43,6 +44,7 @@ impl Index {
 pub(crate) struct Store {
     objects: BTreeMap<Key, AnyRev>,
     indexes: BTreeMap<&'static str, Index>,
+    followers: Vec<Box<dyn Follow>>,
     /// The revision up to which the cache is known to be right.
     pub revision: u64,
 }
@@ -64,6 +66,9 @@ impl Store {
             }
             index.insert(&key, &object);
         }
+        for follower in &self.followers {
+            follower.changed(old.as_ref().map(|o| &*o.body), Some(&*object.body));
+        }
         old
     }
 
@@ -71,6 +76,9 @@ impl Store {
         let old = self.objects.remove(key)?;
         for index in self.indexes.values_mut() {
             index.remove(key, &*old.body);
+        }
+        for follower in &self.followers {
+            follower.changed(Some(&*old.body), None);
         }
         Some(old)
     }
@@ -97,6 +105,14 @@ impl Store {
             index.insert(key, object);
         }
         self.indexes.insert(name, index);
+    }
+
+    /// Tells `follower` of all objects and from now on of every change.
+    pub fn follow(&mut self, follower: Box<dyn Follow>) {
+        for object in self.objects.values() {
+            follower.changed(None, Some(&*object.body));
+        }
+        self.followers.push(follower);
     }
 
     pub fn by_index<'a>(&'a self, index: &str, value: &str) -> impl Iterator<Item = &'a AnyRev> {
@@ -174,6 +190,7 @@ impl<T: Resource> Lister<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tally::{Counted, Tally};
     use api::core_v1::Pod;
 
     fn pod(namespace: &str, name: &str, node: &str, revision: u64) -> Rev<Pod> {
@@ -205,5 +222,29 @@ mod tests {
         assert_eq!(names(&lister.by_index("node", "n1")), ["x", "y"]);
         assert!(lister.by_index("node", "").is_empty());
         assert_eq!(lister.get("a", "y").map(|p| p.revision), Some(4));
+    }
+
+    #[test]
+    fn a_tally_follows_every_change() {
+        let lister = Lister::of([pod("a", "x", "n1", 1), pod("a", "y", "", 2), pod("b", "z", "n1", 3)]);
+        let tally = Tally::<Str>::default();
+        let class = |o: &dyn Object| {
+            let pod = o.downcast_ref::<Pod>()?;
+            Some((pod.metadata.namespace.clone(), pod.spec.node_name.clone()))
+        };
+        lister.store.borrow_mut().follow(Box::new(Counted { tally: tally.clone(), class }));
+        let all = || {
+            let counts = ["a", "b", "c"].map(|group| tally.of(group));
+            counts.iter().flatten().map(|(node, n)| format!("{node}={n}")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(all(), "=1 n1=1 n1=1");
+        lister.store.borrow_mut().insert(Key::new("a", "y"), pod("a", "y", "n1", 4).any());
+        lister.store.borrow_mut().insert(Key::new("a", "y"), pod("a", "y", "n1", 5).any());
+        assert_eq!(all(), "n1=2 n1=1");
+        lister.store.borrow_mut().insert(Key::new("c", "w"), pod("c", "w", "n2", 6).any());
+        lister.store.borrow_mut().remove(&Key::new("b", "z"));
+        lister.store.borrow_mut().remove(&Key::new("a", "x"));
+        assert_eq!(all(), "n1=1 n2=1");
+        assert!(tally.of("b").is_empty());
     }
 }

@@ -33,7 +33,8 @@ impl Worker {
                 loop {
                     let work = queue.get().await;
                     let key = work.key.clone();
-                    let result = controller.reconcile(&work).await;
+                    // Boxed: most workers wait most of the time.
+                    let result = Box::pin(controller.reconcile(&work)).await;
                     controller.finished(work, result);
                     queue.done(&key);
                 }

@@ -5,14 +5,16 @@ use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::storage::Storage;
 use api::core_v1::{Node, Pod};
 use api::{Map, Rev, Str};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// All nodes in the order in which cycles look at them.
 #[derive(Default)]
 pub struct Snapshot {
     /// The nodes, zone by zone in turn.
-    pub nodes: Vec<Rc<NodeInfo>>,
+    pub nodes: Rc<Vec<Rc<NodeInfo>>>,
+    /// On how many nodes each image is.
+    pub images: Rc<BTreeMap<Str, usize>>,
     /// The labels of namespaces, for namespace selectors.
     pub namespaces: Rc<BTreeMap<Str, Map<Str>>>,
     /// Claims and volumes.
@@ -43,7 +45,13 @@ pub struct Cache {
     homeless: BTreeMap<Str, Vec<Rc<PodInfo>>>,
     pods: BTreeMap<PodKey, PodState>,
     namespaces: Rc<BTreeMap<Str, Map<Str>>>,
-    order: Vec<Str>,
+    images: Rc<BTreeMap<Str, usize>>,
+    /// The nodes as the last snapshot has them, and where each is in it.
+    ordered: Rc<Vec<Rc<NodeInfo>>>,
+    places: BTreeMap<Str, usize>,
+    /// Nodes that have changed since.
+    changed: BTreeSet<Str>,
+    /// Whether their order has.
     stale: bool,
 }
 
@@ -53,22 +61,50 @@ impl Cache {
         let name = node.metadata.name.clone();
         if let Some(info) = self.nodes.get_mut(&name) {
             self.stale |= zone(&info.node) != zone(&node);
+            let before = info.images.clone();
             Rc::make_mut(info).set_node(node);
+            let now = info.images.clone();
+            self.changed.insert(name);
+            self.count_images(&before, &now);
             return;
         }
         let mut info = NodeInfo::new(node);
         for pod in self.homeless.remove(&name).unwrap_or_default() {
             info.add(pod);
         }
+        let images = info.images.clone();
         self.nodes.insert(name, Rc::new(info));
+        self.count_images(&Rc::default(), &images);
         self.stale = true;
+    }
+    /// A node had the images `before` and has those of `now`.
+    fn count_images(&mut self, before: &Rc<BTreeMap<Str, i64>>, now: &Rc<BTreeMap<Str, i64>>) {
+        let gone = before.keys().filter(|image| !now.contains_key(*image));
+        let mut new = now.keys().filter(|image| !before.contains_key(*image)).peekable();
+        let mut gone = gone.peekable();
+        if gone.peek().is_none() && new.peek().is_none() {
+            return;
+        }
+        let images = Rc::make_mut(&mut self.images);
+        for image in gone {
+            match images.get_mut(image) {
+                Some(nodes) if *nodes > 1 => *nodes -= 1,
+                _ => {
+                    images.remove(image);
+                }
+            }
+        }
+        for image in new {
+            *images.entry(image.clone()).or_insert(0) += 1;
+        }
     }
     /// A node is gone; its pods go when they are told to.
     pub fn remove_node(&mut self, name: &str) {
-        if let Some(info) = self.nodes.remove(name)
-            && !info.pods.is_empty()
-        {
-            self.homeless.insert(name.into(), info.pods.clone());
+        if let Some(info) = self.nodes.remove(name) {
+            self.count_images(&info.images, &Rc::default());
+            if !info.pods.is_empty() {
+                self.homeless.insert(name.into(), info.pods.clone());
+            }
         }
         self.stale = true;
     }
@@ -93,6 +129,7 @@ impl Cache {
         let Some(state) = self.pods.remove(key) else { return };
         if let Some(info) = self.nodes.get_mut(&state.node) {
             Rc::make_mut(info).remove(key);
+            self.changed.insert(state.node);
         } else if let Some(list) = self.homeless.get_mut(&state.node) {
             list.retain(|p| p.key() != *key);
             if list.is_empty() {
@@ -123,7 +160,10 @@ impl Cache {
     }
     fn place(&mut self, pod: Rc<PodInfo>, node: Str) {
         match self.nodes.get_mut(&node) {
-            Some(info) => Rc::make_mut(info).add(pod),
+            Some(info) => {
+                Rc::make_mut(info).add(pod);
+                self.changed.insert(node);
+            }
             None => self.homeless.entry(node).or_default().push(pod),
         }
     }
@@ -142,11 +182,27 @@ impl Cache {
     /// The nodes as they are now; shares what does not change.
     pub fn snapshot(&mut self, storage: Storage) -> Snapshot {
         if self.stale {
-            self.order = interleave_zones(self.nodes.values());
+            let order = interleave_zones(self.nodes.values());
+            self.ordered = Rc::new(order.iter().filter_map(|name| self.nodes.get(name)).cloned().collect());
+            self.places = order.into_iter().enumerate().map(|(at, name)| (name, at)).collect();
+            self.changed.clear();
             self.stale = false;
         }
-        let nodes = self.order.iter().filter_map(|name| self.nodes.get(name)).cloned().collect();
-        Snapshot { nodes, namespaces: self.namespaces.clone(), storage }
+        if !self.changed.is_empty() {
+            let ordered = Rc::make_mut(&mut self.ordered);
+            for name in std::mem::take(&mut self.changed) {
+                let place = self.places.get(&name).and_then(|at| ordered.get_mut(*at));
+                if let Some((place, now)) = place.zip(self.nodes.get(&name)) {
+                    *place = now.clone();
+                }
+            }
+        }
+        Snapshot {
+            nodes: self.ordered.clone(),
+            images: self.images.clone(),
+            namespaces: self.namespaces.clone(),
+            storage,
+        }
     }
 }
 
@@ -168,4 +224,56 @@ fn interleave_zones<'a>(nodes: impl Iterator<Item = &'a Rc<NodeInfo>>) -> Vec<St
     }
     let longest = zones.iter().map(|(_, list)| list.len()).max().unwrap_or(0);
     (0..longest).flat_map(|i| zones.iter().filter_map(move |(_, list)| list.get(i).cloned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, images: &[&str]) -> Rev<Node> {
+        let mut node = Node::default();
+        node.metadata.name = name.into();
+        let image = |name: &&str| api::core_v1::ContainerImage {
+            names: vec![Str::from(*name)].into(),
+            size_bytes: 1,
+            ..api::core_v1::ContainerImage::default()
+        };
+        node.status.make().images = images.iter().map(image).collect();
+        Rev::new(1, node)
+    }
+
+    fn pod(name: &str, node: &str) -> Rev<Pod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.spec.make().node_name = node.into();
+        Rev::new(1, pod)
+    }
+
+    #[test]
+    fn a_snapshot_has_what_changed_and_older_ones_stay() {
+        let storage = || Storage {
+            claims: client::Lister::of([]),
+            volumes: client::Lister::of([]),
+            classes: client::Lister::of([]),
+            assumed: Rc::default(),
+        };
+        let mut cache = Cache::default();
+        cache.set_pod(pod("early", "b"));
+        ["a", "b", "c"].iter().for_each(|name| cache.set_node(node(name, &["nginx:1.27"])));
+        let pods = |s: &Snapshot| s.nodes.iter().map(|n| (n.name().to_string(), n.pods.len())).collect::<Vec<_>>();
+        let at = |a, b, c| [("a".to_string(), a), ("b".to_string(), b), ("c".to_string(), c)];
+        let before = cache.snapshot(storage());
+        assert_eq!(pods(&before), at(0, 1, 0));
+        cache.set_pod(pod("x", "c"));
+        cache.set_pod(pod("early", "a"));
+        assert_eq!(pods(&cache.snapshot(storage())), at(1, 0, 1));
+        assert_eq!(pods(&before), at(0, 1, 0));
+        cache.set_node(node("b", &["redis:7", "nginx:1.27"]));
+        cache.remove_node("a");
+        let after = cache.snapshot(storage());
+        assert_eq!(pods(&after), at(1, 0, 1)[1..]);
+        let images: Vec<_> = after.images.iter().map(|(name, n)| (&**name, *n)).collect();
+        assert_eq!(images, [("nginx:1.27", 2), ("redis:7", 1)]);
+        assert_eq!(before.images.get("nginx:1.27"), Some(&3));
+    }
 }

@@ -136,11 +136,15 @@ pub(crate) fn schedule(
 }
 
 fn score(cycle: &Cycle<'_>, passed: &[&NodeInfo], verdicts: &mut [NodeVerdict]) {
-    for plugin in plugins::ALL {
-        let Some(score) = plugin.score else { continue };
-        if plugin.pre_score.is_some_and(|f| !f(cycle, passed)) {
-            continue;
-        }
+    let scoring: Vec<_> = plugins::ALL
+        .iter()
+        .filter_map(|plugin| Some((plugin, plugin.score?)))
+        .filter(|(plugin, _)| plugin.pre_score.is_none_or(|f| f(cycle, passed)))
+        .collect();
+    for verdict in verdicts.iter_mut().filter(|v| v.rejected.is_none()) {
+        verdict.scores.reserve_exact(scoring.len());
+    }
+    for (plugin, score) in scoring {
         let raw: Vec<i64> = passed.iter().map(|n| score(cycle, n)).collect();
         let mut normalized = raw.clone();
         if let Some(normalize) = plugin.normalize {

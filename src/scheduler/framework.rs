@@ -24,6 +24,8 @@ pub struct CycleState {
     pub spread_score: OnceCell<plugins::pod_topology_spread::ScoreState>,
     /// Of InterPodAffinity's filter.
     pub affinity: OnceCell<plugins::inter_pod_affinity::State>,
+    /// Of ImageLocality's score.
+    pub images: OnceCell<plugins::image_locality::State>,
     /// Of InterPodAffinity's score.
     pub affinity_score: OnceCell<plugins::inter_pod_affinity::ScoreState>,
 }

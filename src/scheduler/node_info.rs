@@ -3,7 +3,7 @@
 use crate::resources::{Resources, pod_requests};
 use api::core_v1::{Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm};
 use api::selector::LabelSelector;
-use api::{Rev, Str};
+use api::{Map, Rev, Str};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -152,6 +152,24 @@ impl std::fmt::Display for PodKey {
     }
 }
 
+/// Pods of one namespace with the same labels.
+#[derive(Clone)]
+pub struct Group {
+    /// Their namespace.
+    pub namespace: Str,
+    /// Their labels.
+    pub labels: Map<Str>,
+    /// How many there are.
+    pub count: i64,
+}
+
+impl Group {
+    fn holds(&self, pod: &Pod) -> bool {
+        let (labels, meta) = (&self.labels, &pod.metadata);
+        self.namespace == meta.namespace && (labels.same(&meta.labels) || *labels == meta.labels)
+    }
+}
+
 /// A node with the pods on it, assumed ones included.
 #[derive(Clone)]
 pub struct NodeInfo {
@@ -159,6 +177,10 @@ pub struct NodeInfo {
     pub node: Rev<Node>,
     /// Its pods.
     pub pods: Vec<Rc<PodInfo>>,
+    /// Its pods that are not going, by namespace and labels: the replicas of a workload are one group.
+    pub groups: Vec<Group>,
+    /// How many of its pods have pod affinity.
+    pub with_terms: usize,
     /// The sum of their requests.
     pub requested: Resources,
     /// The sum of their requests with the defaults of scoring.
@@ -175,6 +197,8 @@ impl NodeInfo {
         let mut info = Self {
             node: node.clone(),
             pods: Vec::new(),
+            groups: Vec::new(),
+            with_terms: 0,
             requested: Resources::default(),
             scoring: Resources::default(),
             allocatable: Resources::default(),
@@ -198,6 +222,8 @@ impl NodeInfo {
     pub fn add(&mut self, pod: Rc<PodInfo>) {
         self.requested.add(&pod.requests, 1);
         self.scoring.add(&pod.scoring, 1);
+        self.with_terms += usize::from(pod.has_terms);
+        self.count(&pod.pod, 1);
         self.pods.push(pod);
     }
     /// Removes a pod.
@@ -206,6 +232,58 @@ impl NodeInfo {
         let pod = self.pods.remove(at);
         self.requested.add(&pod.requests, -1);
         self.scoring.add(&pod.scoring, -1);
+        self.with_terms -= usize::from(pod.has_terms);
+        self.count(&pod.pod, -1);
         Some(pod)
+    }
+    fn count(&mut self, pod: &Pod, by: i64) {
+        let meta = &pod.metadata;
+        if !meta.deletion_timestamp.is_zero() {
+            return;
+        }
+        match self.groups.iter().position(|g| g.holds(pod)) {
+            Some(at) => {
+                let Some(group) = self.groups.get_mut(at) else { return };
+                group.count += by;
+                if group.count == 0 {
+                    self.groups.remove(at);
+                }
+            }
+            None => {
+                self.groups.push(Group { namespace: meta.namespace.clone(), labels: meta.labels.clone(), count: by });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, app: &str, going: bool) -> Rev<Pod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.metadata.namespace = "default".into();
+        pod.metadata.labels.insert("app", app.into());
+        if going {
+            pod.metadata.deletion_timestamp = api::Time::from_unix(1);
+        }
+        Rev::new(1, pod)
+    }
+
+    #[test]
+    fn pods_that_stay_are_counted_by_their_labels() {
+        let mut node = NodeInfo::new(Rev::new(1, Node::default()));
+        for (name, app, going) in [("a", "web", false), ("b", "web", false), ("c", "db", false), ("d", "web", true)] {
+            node.add(PodInfo::new(pod(name, app, going)));
+        }
+        let groups = |node: &NodeInfo| -> Vec<(Option<Str>, i64)> {
+            node.groups.iter().map(|g| (g.labels.get("app").cloned(), g.count)).collect()
+        };
+        assert_eq!(groups(&node), [(Some("web".into()), 2), (Some("db".into()), 1)]);
+        for name in ["a", "d", "c"] {
+            assert!(node.remove(&PodKey("default".into(), name.into())).is_some());
+        }
+        assert_eq!(groups(&node), [(Some("web".into()), 1)]);
     }
 }

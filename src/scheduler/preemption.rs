@@ -60,8 +60,13 @@ fn violates(pod: &PodInfo, budgets: &mut [(Rev<PodDisruptionBudget>, i64)]) -> b
 fn fits(pod: &PodInfo, snapshot: &Snapshot, node: &NodeInfo) -> bool {
     let changed = Rc::new(node.clone());
     let swap = |n: &Rc<NodeInfo>| if n.name() == node.name() { changed.clone() } else { n.clone() };
-    let nodes = snapshot.nodes.iter().map(swap).collect();
-    let snapshot = Snapshot { nodes, namespaces: snapshot.namespaces.clone(), storage: snapshot.storage.clone() };
+    let nodes = Rc::new(snapshot.nodes.iter().map(swap).collect());
+    let snapshot = Snapshot {
+        nodes,
+        images: snapshot.images.clone(),
+        namespaces: snapshot.namespaces.clone(),
+        storage: snapshot.storage.clone(),
+    };
     let cycle = Cycle::new(pod, &snapshot, None);
     match pre_filter_all(&cycle) {
         Ok(filters) => first_rejection(&cycle, &filters, &changed).is_none(),

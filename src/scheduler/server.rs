@@ -257,7 +257,8 @@ impl Inner {
         }
         attempts.push_back(attempt);
         let mut verdicts: usize = attempts.iter().map(|a| a.nodes.len()).sum();
-        for old in attempts.iter_mut() {
+        let is_whole = |a: &&mut Attempt| a.nodes.len() > usize::from(a.chosen.is_some());
+        for old in attempts.iter_mut().filter(is_whole) {
             if verdicts <= VERDICTS {
                 break;
             }

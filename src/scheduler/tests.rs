@@ -12,6 +12,7 @@ use crate::{message, preemption};
 use api::core_v1::{Node, Pod};
 use api::{Object, Rev};
 use sim::{Duration, Instant, Rng};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub(crate) fn decode<T: Object + Default>(yaml: &str) -> T {
@@ -41,7 +42,12 @@ pub(crate) fn node(name: &str, zone: &str, spec: &str) -> NodeInfo {
 }
 
 pub(crate) fn snapshot(nodes: Vec<NodeInfo>) -> Snapshot {
-    Snapshot { nodes: nodes.into_iter().map(Rc::new).collect(), ..Snapshot::default() }
+    let mut images = BTreeMap::new();
+    for image in nodes.iter().flat_map(|n| n.images.keys()) {
+        *images.entry(image.clone()).or_insert(0) += 1;
+    }
+    let nodes = Rc::new(nodes.into_iter().map(Rc::new).collect());
+    Snapshot { nodes, images: Rc::new(images), ..Snapshot::default() }
 }
 
 pub(crate) fn three() -> Vec<NodeInfo> {

@@ -5,6 +5,7 @@ use crate::timers::{Action, Timer, TimerKey};
 use crate::trace::LogLine;
 use crate::{Duration, Instant, ProcessId, Rng, Severity};
 use futures_channel::oneshot;
+use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -95,11 +96,12 @@ impl Ctx {
             return JoinHandle { ctx: self.clone(), id: 0, result: rx };
         }
         let (inner, process) = (self.inner.clone(), self.process);
+        // Not an async block, which would have room for the future twice: as what it captures and as what it awaits.
         let id = self.inner.executor.spawn(self.process, name, |id| {
-            Box::pin(async move {
-                let _ = tx.send(future.await);
+            Box::pin(future.map(move |out| {
+                let _ = tx.send(out);
                 inner.executor.finished(process, id);
-            })
+            }))
         });
         JoinHandle { ctx: self.clone(), id, result: rx }
     }

@@ -1,6 +1,7 @@
 //! The replicaset controller (`pkg/controller/replicaset`): as many pods as are wanted, no more and no less. The
 //! replicationcontroller controller (`pkg/controller/replication`) is the same for the older kind.
 
+mod count;
 mod sets;
 mod status;
 
@@ -15,12 +16,13 @@ use api::core_v1::{ObjectReference, Pod, ReplicationController};
 use api::meta_v1::{ObjectMeta, OwnerReference};
 use api::selector::LabelSelector as Selector;
 use api::{Rev, Str};
-use client::{Client, Delta, EventRecorder, Key, Lister, Work, WorkQueue, klog};
+use client::{Client, Delta, EventRecorder, Key, Lister, Tally, Work, WorkQueue, klog};
 use futures_util::future::join_all;
 
 use crate::context::ControllerContext;
 use crate::controller_utils::{self as utils, Expectations, PodControl, SyncError, controller_of, slow_start_batch};
 use crate::worker::{Reconcile, Worker};
+use count::Counts;
 use sets::Sets;
 
 /// Pods created or deleted in one run at most.
@@ -36,6 +38,7 @@ pub struct ReplicaSetController {
     sets: Sets,
     logger: &'static str,
     pods: Lister<Pod>,
+    tally: Tally<count::Class>,
     queue: WorkQueue<Key>,
     expectations: Expectations,
     written: Consistency,
@@ -92,6 +95,7 @@ impl ReplicaSetController {
             sets,
             logger,
             pods: cc.informer::<Pod>().lister(),
+            tally: count::follow(&cc.informer()),
             queue: WorkQueue::new(&cc.ctx, queue),
             expectations: Expectations::new(&cc.ctx, logger),
             written: Consistency::default(),
@@ -316,32 +320,27 @@ impl ReplicaSetController {
                 return Ok(());
             }
         };
-        let mut pods = self.pods.by_index(utils::POD_CONTROLLER_INDEX, &rs.metadata.uid);
-        pods.extend(self.pods.by_index(utils::POD_CONTROLLER_INDEX, &rs.metadata.namespace));
-        let active: Vec<Rev<Pod>> = pods.iter().filter(|p| utils::is_pod_active(p)).cloned().collect();
-        let claim = utils::Claim {
-            ctx: &self.ctx,
-            client: &client,
-            owner: &rs.metadata,
-            kind: self.sets.kind(),
-            selector: &selector,
+        let manages = needs_sync && rs.metadata.deletion_timestamp.unix().is_none();
+        let want = usize::try_from(rs.spec.replicas.unwrap_or(1)).unwrap_or(0);
+        // Only who takes over, lets go or deletes looks at the pods themselves.
+        let settled = count::settled(&self.tally, &rs.metadata.namespace, &rs.metadata.uid, &selector);
+        let (active, counts) = match settled.filter(|counts| !manages || counts.active() <= want) {
+            Some(counts) => (Vec::new(), counts),
+            None => {
+                let (active, terminating) = self.claim_pods(&client, &rs, &selector).await?;
+                let counts = Counts::new(active.iter().map(|p| &**p), terminating);
+                (active, counts)
+            }
         };
-        let active = self.sets.claim(&claim, active).await?;
-        let terminating = pods
-            .iter()
-            .filter(|p| is_terminating(p))
-            .filter(|p| controller_of(&p.metadata).is_some_and(|r| r.uid == rs.metadata.uid))
-            .filter(|p| selector.matches(&p.metadata.labels))
-            .count();
         self.observed.desired(key, format!("{} pods", rs.spec.replicas.unwrap_or(1)));
-        self.observed.actual(key, format!("{} pods", active.len()));
+        self.observed.actual(key, format!("{} pods", counts.active()));
 
         let mut managed = Ok(());
-        if needs_sync && rs.metadata.deletion_timestamp.unix().is_none() {
-            managed = self.manage_replicas(&client, &rs, key, &active).await;
+        if manages {
+            managed = self.manage_replicas(&client, &rs, key, &counts, &active).await;
         }
         let now = self.ctx.unix_nanos();
-        let new_status = status::calculate(&rs, &active, terminating, managed.as_ref().err(), now);
+        let new_status = status::calculate(&rs, &counts, managed.as_ref().err(), now);
         let updated = self.update_status(&client, &rs, new_status).await?;
         if updated.revision != rs.revision {
             self.written.wrote_replica_set(key, updated.revision);
@@ -349,10 +348,31 @@ impl ReplicaSetController {
         managed?;
         let spec = &updated.spec;
         if spec.min_ready_seconds > 0 && updated.status.ready_replicas != updated.status.available_replicas {
-            let next = next_availability_check(&active, spec.min_ready_seconds, self.ctx.unix_nanos());
+            let next = next_availability_check(&counts, spec.min_ready_seconds, self.ctx.unix_nanos());
             self.queue.add_after(key.clone(), next.unwrap_or_else(|| seconds(spec.min_ready_seconds)));
         }
         Ok(())
+    }
+
+    /// The replicas that are the set's, after adoption and release, and how many pods of it are going.
+    async fn claim_pods(
+        &self,
+        client: &Client,
+        rs: &Rev<ReplicaSet>,
+        selector: &Selector,
+    ) -> Result<(Vec<Rev<Pod>>, usize), SyncError> {
+        let mut pods = self.pods.by_index(utils::POD_CONTROLLER_INDEX, &rs.metadata.uid);
+        pods.extend(self.pods.by_index(utils::POD_CONTROLLER_INDEX, &rs.metadata.namespace));
+        let active: Vec<Rev<Pod>> = pods.iter().filter(|p| utils::is_pod_active(p)).cloned().collect();
+        let claim = utils::Claim { ctx: &self.ctx, client, owner: &rs.metadata, kind: self.sets.kind(), selector };
+        let active = self.sets.claim(&claim, active).await?;
+        let terminating = pods
+            .iter()
+            .filter(|p| count::is_terminating(p))
+            .filter(|p| controller_of(&p.metadata).is_some_and(|r| r.uid == rs.metadata.uid))
+            .filter(|p| selector.matches(&p.metadata.labels))
+            .count();
+        Ok((active, terminating))
     }
 
     /// What events about a set say they are about.
@@ -363,20 +383,21 @@ impl ReplicaSetController {
         about
     }
 
-    /// Creates what is missing, deletes what is too much.
+    /// Creates what is missing, deletes what is too much. `active` are the replicas, empty unless there are too many.
     async fn manage_replicas(
         &self,
         client: &Client,
         rs: &Rev<ReplicaSet>,
         key: &Key,
+        counts: &Counts,
         active: &[Rev<Pod>],
     ) -> Result<(), SyncError> {
         let need = rs.spec.replicas.unwrap_or(1);
         let want = usize::try_from(need).unwrap_or(0);
         let control = PodControl { ctx: &self.ctx, client, recorder: &self.recorder, about: self.about(rs) };
         let (namespace, name) = (&rs.metadata.namespace, &rs.metadata.name);
-        if active.len() < want {
-            let count = (want - active.len()).min(BURST_REPLICAS);
+        if counts.active() < want {
+            let count = (want - counts.active()).min(BURST_REPLICAS);
             self.expectations.expect_creations(key, count);
             klog::info("Too few replicas")
                 .obj("replicaSet", namespace, name)
@@ -386,7 +407,7 @@ impl ReplicaSetController {
             self.observed.action(key, format!("create {count} pods"));
             return self.create_pods(&control, rs, key, count).await;
         }
-        let excess = (active.len() - want).min(BURST_REPLICAS);
+        let excess = (counts.active() - want).min(BURST_REPLICAS);
         if excess == 0 {
             return Ok(());
         }
@@ -490,19 +511,14 @@ impl ReplicaSetController {
     }
 }
 
-fn is_terminating(pod: &Pod) -> bool {
-    !matches!(&*pod.status.phase, "Succeeded" | "Failed") && pod.metadata.deletion_timestamp.unix().is_some()
-}
-
 fn seconds(n: i32) -> Duration {
     Duration::from_secs(u64::try_from(n).unwrap_or(0))
 }
 
 /// When the next ready pod becomes available. `now` is in nanoseconds since 1970.
-fn next_availability_check(pods: &[Rev<Pod>], min_ready_seconds: i32, now: i64) -> Option<Duration> {
-    let due = pods.iter().filter_map(|pod| {
-        let ready = pod.status.conditions.iter().find(|c| c.type_ == "Ready" && c.status == "True")?;
-        let since = ready.last_transition_time.unix()?.saturating_mul(1_000_000_000);
+fn next_availability_check(counts: &Counts, min_ready_seconds: i32, now: i64) -> Option<Duration> {
+    let due = counts.ready_since().filter_map(|since| {
+        let since = since.saturating_mul(1_000_000_000);
         let left = since.saturating_add(i64::from(min_ready_seconds).saturating_mul(1_000_000_000)).saturating_sub(now);
         u64::try_from(left).ok().filter(|n| *n > 0)
     });

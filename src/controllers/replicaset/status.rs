@@ -1,11 +1,11 @@
 //! A ReplicaSet's status (`pkg/controller/replicaset/replica_set_utils.go`).
 
 use api::apps_v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
-use api::core_v1::Pod;
 use api::{Rev, Time};
 use client::Client;
 
 use super::ReplicaSetController;
+use super::count::Counts;
 use crate::controller_utils::{self as utils, SyncError};
 
 /// Tries beyond the first when the update meets a conflict.
@@ -13,29 +13,20 @@ const STATUS_UPDATE_RETRIES: u32 = 1;
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// What the status should be. `now` is in nanoseconds since 1970.
-pub(super) fn calculate(
-    rs: &ReplicaSet,
-    active: &[Rev<Pod>],
-    terminating: usize,
-    failure: Option<&SyncError>,
-    now: i64,
-) -> ReplicaSetStatus {
+pub(super) fn calculate(rs: &ReplicaSet, counts: &Counts, failure: Option<&SyncError>, now: i64) -> ReplicaSetStatus {
     let mut status = (*rs.status).clone();
-    let template = &rs.spec.template.metadata.labels;
     let count = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-    let labelled = |p: &&Rev<Pod>| template.entries().iter().all(|(k, v)| p.metadata.labels.get(k) == Some(v));
-    status.replicas = count(active.len());
-    status.fully_labeled_replicas = count(active.iter().filter(labelled).count());
-    status.ready_replicas = count(active.iter().filter(|p| utils::is_pod_ready(p)).count());
-    let min_ready = rs.spec.min_ready_seconds;
-    status.available_replicas = count(active.iter().filter(|p| utils::is_pod_available(p, min_ready, now)).count());
-    status.terminating_replicas = Some(count(terminating));
+    status.replicas = count(counts.active());
+    status.fully_labeled_replicas = count(counts.labelled(&rs.spec.template.metadata.labels));
+    status.ready_replicas = count(counts.ready());
+    status.available_replicas = count(counts.available(rs.spec.min_ready_seconds, now));
+    status.terminating_replicas = Some(count(counts.terminating));
 
     let failed = status.conditions.iter().any(|c| c.type_ == REPLICA_FAILURE);
     match failure {
         Some(err) if !failed => {
             let want = usize::try_from(rs.spec.replicas.unwrap_or(1)).unwrap_or(0);
-            let reason = match active.len().cmp(&want) {
+            let reason = match counts.active().cmp(&want) {
                 std::cmp::Ordering::Less => "FailedCreate",
                 std::cmp::Ordering::Greater => "FailedDelete",
                 std::cmp::Ordering::Equal => "",

@@ -223,10 +223,11 @@ async fn run(kubelet: Rc<Kubelet>, worker: Rc<Worker>) {
         };
         let pod = worker.pod();
         let stage = worker.stage();
+        // Boxed: most pods wait most of the time.
         let outcome = match stage {
-            Stage::Sync => sync::sync_pod(&kubelet, &worker, &pod, &record).await,
-            Stage::Terminating => terminate::sync_terminating(&kubelet, &worker, &pod, &record).await,
-            Stage::Terminated => terminate::sync_terminated(&kubelet, &worker, &pod, &record).await,
+            Stage::Sync => Box::pin(sync::sync_pod(&kubelet, &worker, &pod, &record)).await,
+            Stage::Terminating => Box::pin(terminate::sync_terminating(&kubelet, &worker, &pod, &record)).await,
+            Stage::Terminated => Box::pin(terminate::sync_terminated(&kubelet, &worker, &pod, &record)).await,
             Stage::Finished => return,
         };
         worker.last_sync.set(ctx.now());

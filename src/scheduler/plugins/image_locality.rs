@@ -18,18 +18,31 @@ pub fn normalized(image: &str) -> String {
     if last.contains(':') || image.contains('@') { image.into() } else { format!("{image}:latest") }
 }
 
-fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
+/// The pod's images as nodes list them, each with the number of nodes that have it.
+pub type State = Vec<(String, i64)>;
+
+fn images(cycle: &Cycle<'_>) -> State {
     let spec = &cycle.pod.pod.spec;
+    let names = spec.init_containers.iter().chain(spec.containers.iter()).map(|c| normalized(&c.image));
+    let holders = |name: &str| cycle.snapshot.images.get(name).and_then(|n| i64::try_from(*n).ok()).unwrap_or(0);
+    names
+        .map(|name| {
+            let holders = holders(&name);
+            (name, holders)
+        })
+        .collect()
+}
+
+fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
+    let images = cycle.state.images.get_or_init(|| images(cycle));
     let total = i64::try_from(cycle.snapshot.nodes.len()).unwrap_or(1).max(1);
     let mut sum = 0;
-    for container in spec.init_containers.iter().chain(spec.containers.iter()) {
-        let name = normalized(&container.image);
+    for (name, holders) in images {
         if let Some(size) = node.images.get(name.as_str()) {
-            let holders = cycle.snapshot.nodes.iter().filter(|n| n.images.contains_key(name.as_str())).count();
-            sum += size.saturating_mul(i64::try_from(holders).unwrap_or(0)) / total;
+            sum += size.saturating_mul(*holders) / total;
         }
     }
-    let containers = i64::try_from(spec.containers.len() + spec.init_containers.len()).unwrap_or(1);
+    let containers = i64::try_from(images.len()).unwrap_or(1);
     let max = MAX * containers;
     MAX_NODE_SCORE * (sum.clamp(MIN, max.max(MIN)) - MIN) / (max - MIN).max(1)
 }

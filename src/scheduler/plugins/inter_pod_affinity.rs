@@ -61,7 +61,8 @@ fn count(counts: &mut Counts, node: &NodeInfo, key: &Str, by: i64) {
 fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
     let terms = &cycle.pod.terms;
     let mut state = State::default();
-    for node in &cycle.snapshot.nodes {
+    let any_own = !terms.affinity.is_empty() || !terms.anti_affinity.is_empty();
+    for node in cycle.snapshot.nodes.iter().filter(|n| any_own || n.with_terms > 0) {
         for other in &node.pods {
             for term in &other.terms.anti_affinity {
                 if matches(cycle, term, cycle.pod) {
@@ -118,7 +119,7 @@ fn pre_score(cycle: &Cycle<'_>, _: &[&NodeInfo]) -> bool {
     let own = &cycle.pod.terms;
     let mut weights = Counts::new();
     let any_own = !own.preferred.is_empty() || !own.preferred_anti.is_empty();
-    for node in &cycle.snapshot.nodes {
+    for node in cycle.snapshot.nodes.iter().filter(|n| any_own || n.with_terms > 0) {
         for other in node.pods.iter().filter(|p| any_own || p.has_terms) {
             for (list, sign) in [(&own.preferred, 1), (&own.preferred_anti, -1)] {
                 for term in list.iter().filter(|t| matches(cycle, t, other)) {

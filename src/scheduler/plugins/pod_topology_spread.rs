@@ -4,7 +4,7 @@ use super::node_affinity;
 use super::taint_toleration::tolerates;
 use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
-use crate::node_info::{NodeInfo, PodInfo};
+use crate::node_info::{Group, NodeInfo, PodInfo};
 use crate::verdict::Rejection;
 use api::Str;
 use api::core_v1::{Node, Pod, TopologySpreadConstraint};
@@ -113,11 +113,8 @@ impl Constraint {
             return 0;
         }
         let namespace = &cycle.pod.pod.metadata.namespace;
-        let counts = node.pods.iter().filter(|p| {
-            let meta = &p.pod.metadata;
-            meta.deletion_timestamp.is_zero() && meta.namespace == *namespace && self.selector.matches(&meta.labels)
-        });
-        i64::try_from(counts.count()).unwrap_or(i64::MAX)
+        let matching = |g: &&Group| g.namespace == *namespace && self.selector.matches(&g.labels);
+        node.groups.iter().filter(matching).map(|g| g.count).sum()
     }
 }
 
@@ -186,7 +183,8 @@ fn pre_score(cycle: &Cycle<'_>, passed: &[&NodeInfo]) -> bool {
         state.weights.push(libm::log((domains + 2) as f64));
     }
     for node in cycle.snapshot.nodes.iter().filter(|n| !own || has_all(&n.node, &constraints)) {
-        for (c, counts) in constraints.iter().zip(&mut state.counts) {
+        // Hosts are counted one by one when they are scored.
+        for (c, counts) in constraints.iter().zip(&mut state.counts).filter(|(c, _)| c.key != *HOSTNAME) {
             let value = node.node.metadata.labels.get(&c.key).cloned().unwrap_or_default();
             if c.includes(cycle, node)
                 && let Some(count) = counts.get_mut(&value)
