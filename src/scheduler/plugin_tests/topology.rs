@@ -76,11 +76,11 @@ fn with_affinity(kind: &str, labels: &str, terms: &str) -> Rc<PodInfo> {
 #[test]
 fn inter_pod_affinity_filters() {
     let one = |pods: usize| {
-        let mut all = zoned(&[("a", "z1", 0), ("b", "z2", 0), ("c", "", 0)]).nodes;
+        let mut all = zoned(&[("a", "z1", 0), ("b", "z2", 0), ("c", "", 0)]).nodes.to_vec();
         for i in 0..pods {
             Rc::make_mut(&mut all[0]).add(labelled(&format!("s{i}"), "{service: s1}", &format!("{{{C}}}")));
         }
-        Snapshot { nodes: all, ..Snapshot::default() }
+        Snapshot { nodes: Rc::new(all), ..Snapshot::default() }
     };
     let near = "InterPodAffinity node(s) didn't match pod affinity rules";
     let far = "InterPodAffinity node(s) didn't match pod anti-affinity rules";
@@ -91,9 +91,9 @@ fn inter_pod_affinity_filters() {
     // The first of a group may start it, where the label is.
     assert_eq!(verdicts(&with_affinity("podAffinity", "{service: s1}", BY_ZONE), &one(0)), ["", "", near]);
     assert_eq!(verdicts(&with_affinity("podAntiAffinity", other, BY_ZONE), &one(1)), [far, "", ""]);
-    let mut all = one(0).nodes;
+    let mut all = one(0).nodes.to_vec();
     Rc::make_mut(&mut all[1]).add(with_affinity("podAntiAffinity", other, BY_ZONE));
-    let all = Snapshot { nodes: all, ..Snapshot::default() };
+    let all = Snapshot { nodes: Rc::new(all), ..Snapshot::default() };
     assert_eq!(verdicts(&labelled("q", "{service: s1}", &format!("{{{C}}}")), &all), ["", theirs, ""]);
     assert_eq!(code(&with_affinity("podAffinity", other, BY_ZONE), &one(0)), Some(Code::Unresolvable));
     assert_eq!(code(&with_affinity("podAntiAffinity", other, BY_ZONE), &one(1)), Some(Code::Unschedulable));
@@ -111,23 +111,23 @@ fn inter_pod_affinity_scores() {
         );
         labelled("p", labels, &format!("{{affinity: {affinity}, {C}}}"))
     };
-    let mut all = zoned(&[("a", "z1", 0), ("b", "z2", 0), ("c", "", 0)]).nodes;
+    let mut all = zoned(&[("a", "z1", 0), ("b", "z2", 0), ("c", "", 0)]).nodes.to_vec();
     for (at, count) in [(0, 2), (1, 1)] {
         for i in 0..count {
             Rc::make_mut(&mut all[at]).add(labelled(&format!("s{at}{i}"), "{service: s1}", &format!("{{{C}}}")));
         }
     }
-    let all = Snapshot { nodes: all, ..Snapshot::default() };
+    let all = Snapshot { nodes: Rc::new(all), ..Snapshot::default() };
     // 5 a pod; 100*(s-min)/(max-min).
     let near = preferred("podAffinity", 5, "{x: w}");
     assert_eq!(scores(&near, &all, "InterPodAffinity"), [(10, 100), (5, 50), (0, 0)]);
     let far = preferred("podAntiAffinity", 5, "{x: w}");
     assert_eq!(scores(&far, &all, "InterPodAffinity"), [(-10, 0), (-5, 50), (0, 100)]);
     // What pods there want counts for the new one too: a required affinity 1, preferred ones their weight.
-    let mut all = zoned(&[("a", "z1", 0), ("b", "z2", 0)]).nodes;
+    let mut all = zoned(&[("a", "z1", 0), ("b", "z2", 0)]).nodes.to_vec();
     Rc::make_mut(&mut all[0]).add(preferred("podAffinity", 8, "{x: w}"));
     Rc::make_mut(&mut all[1]).add(with_affinity("podAffinity", "{x: w}", BY_ZONE));
-    let all = Snapshot { nodes: all, ..Snapshot::default() };
+    let all = Snapshot { nodes: Rc::new(all), ..Snapshot::default() };
     let new = labelled("q", "{service: s1}", &format!("{{{C}}}"));
     assert_eq!(scores(&new, &all, "InterPodAffinity"), [(8, 100), (1, 0)]);
 }
