@@ -82,22 +82,36 @@ pub fn share(text: &str) -> Option<f64> {
     (0.0..=100.0).contains(&number).then_some(number / 100.0)
 }
 
+/// Most that a link or a disk can be slowed.
+const SLOWEST: Duration = Duration::from_secs(3600);
+
 /// Reads the words after `cluster`.
 pub fn parse(words: &[&str]) -> Result<Fault, Usage> {
     let names = |list: &[&str]| list.iter().map(|s| (*s).to_string()).collect::<Vec<_>>();
-    let time = |text: &str| duration(text).ok_or_else(|| Usage(format!("{text:?} is no duration")));
+    let time = |text: &str| match duration(text) {
+        Some(time) if time > SLOWEST => Err(Usage(format!("{text} is more than an hour"))),
+        Some(time) => Ok(time),
+        None => Err(Usage(format!("{text:?} is no duration"))),
+    };
+    let two = |a: &str, b: &str| match a == b {
+        true => Err(Usage(format!("there is no way from {a} to itself"))),
+        false => Ok((a.to_string(), b.to_string())),
+    };
     let part = |text: &str| share(text).ok_or_else(|| Usage(format!("{text:?} is no percentage")));
     Ok(match words {
         ["stop", list @ ..] if !list.is_empty() => Fault::Stop(names(list)),
         ["start", list @ ..] if !list.is_empty() => Fault::Start(names(list)),
         ["kill", list @ ..] if !list.is_empty() => Fault::Kill(names(list)),
         ["cut", a] => Fault::Cut((*a).into(), None),
-        ["cut", a, b] => Fault::Cut((*a).into(), Some((*b).into())),
+        ["cut", a, b] => two(a, b).map(|(a, b)| Fault::Cut(a, Some(b)))?,
         ["heal"] => Fault::Heal(None, None),
         ["heal", a] => Fault::Heal(Some((*a).into()), None),
         ["heal", a, b] => Fault::Heal(Some((*a).into()), Some((*b).into())),
         ["slow", a, "disk", t] => Fault::SlowDisk((*a).into(), time(t)?),
-        ["slow", a, b, t] => Fault::SlowLink((*a).into(), (*b).into(), time(t)?),
+        ["slow", a, b, t] => {
+            let ((a, b), time) = (two(a, b)?, time(t)?);
+            Fault::SlowLink(a, b, time)
+        }
         ["fill", a, "memory", p] => Fault::Fill((*a).into(), Filled::Memory, part(p)?),
         ["fill", a, "disk", p] => Fault::Fill((*a).into(), Filled::Disk, part(p)?),
         ["skip", a, p] => Fault::Skip((*a).into(), part(p)?),
@@ -137,6 +151,9 @@ mod tests {
             ("explode", "unknown command \"explode\""),
             ("stop", "stop: wrong number of arguments"),
             ("slow a b fast", "\"fast\" is no duration"),
+            ("slow a b 99999999999h", "99999999999h is more than an hour"),
+            ("cut a a", "there is no way from a to itself"),
+            ("slow a a 1s", "there is no way from a to itself"),
             ("skip job 130%", "\"130%\" is no percentage"),
         ] {
             assert_eq!(read(line), Err(error.to_string()), "{line}");
