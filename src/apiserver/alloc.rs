@@ -172,7 +172,7 @@ impl Inner {
             return Ok(free);
         }
         let address = ip_address(self, ip, service);
-        match self.storage.put(&key, 0, std::rc::Rc::new(address), None).await.map_err(errors::store)? {
+        match self.storage.put(&key, 0, (std::rc::Rc::new(address), None), None).await.map_err(errors::store)? {
             Write::Done(_) => Ok(true),
             Write::Conflict(_) => Ok(false),
         }

@@ -429,7 +429,7 @@ impl Cache {
     }
 
     /// The resource of a key, and the key's part after it.
-    fn find(&self, key: &str) -> Option<(usize, Rc<str>)> {
+    pub fn find(&self, key: &str) -> Option<(usize, Rc<str>)> {
         let (prefix, index) =
             self.prefixes.range::<str, _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key))).next_back()?;
         let rest = key.strip_prefix(&**prefix)?;
@@ -447,7 +447,7 @@ mod tests {
         object.metadata.namespace = "default".into();
         object.metadata.name = name.into();
         let body: Option<Rc<dyn Object>> = if there { Some(Rc::new(object)) } else { None };
-        Change { key: format!("/registry/configmaps/default/{name}").into(), revision, body }
+        Change { key: format!("/registry/configmaps/default/{name}").into(), revision, body, log: None }
     }
 
     fn cache() -> Cache {

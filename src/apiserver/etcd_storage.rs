@@ -7,11 +7,12 @@ use api::Object;
 use etcd::rpc::{Compare, DeleteRangeRequest, Error, Op, OpResponse, PutRequest, RangeRequest, Span, TxnRequest};
 use sim::{Ctx, Duration, Instant};
 
+use crate::registry::managed::Log;
 use crate::storage::{Change, Changes, Entry, Storage, StoreError, StoreFuture, Write};
 
-/// An object as etcd keeps it.
+/// An object as etcd keeps it, with the notes of who wrote what of it.
 #[derive(Clone)]
-pub struct Stored(pub Rc<dyn Object>);
+pub struct Stored(pub Rc<dyn Object>, Option<Rc<Log>>);
 
 /// What a stored object weighs, in bytes; objects are not encoded to be stored, so this is a fair average.
 const ASSUMED_SIZE: u64 = 2048;
@@ -92,8 +93,8 @@ fn failure(error: Error) -> StoreError {
 }
 
 fn entry(kv: &etcd::rpc::KeyValue<Stored>) -> Option<Entry> {
-    let body = kv.value.as_ref()?.0.clone();
-    Some(Entry { key: kv.key.clone(), revision: kv.mod_revision, body })
+    let Stored(body, log) = kv.value.as_ref()?.clone();
+    Some(Entry { key: kv.key.clone(), revision: kv.mod_revision, body, log })
 }
 
 impl Storage for EtcdStorage {
@@ -131,12 +132,12 @@ impl Storage for EtcdStorage {
         &'a self,
         key: &'a str,
         expected: u64,
-        body: Rc<dyn Object>,
+        (body, log): (Rc<dyn Object>, Option<Rc<Log>>),
         ttl: Option<u64>,
     ) -> StoreFuture<'a, Write> {
         Box::pin(async move {
             let lease = self.lease(ttl).await?;
-            let put = PutRequest { key: Rc::from(key), value: Stored(body), lease, prev_kv: false };
+            let put = PutRequest { key: Rc::from(key), value: Stored(body, log), lease, prev_kv: false };
             self.write(key, expected, Op::Put(put)).await
         })
     }
@@ -174,6 +175,7 @@ impl Changes for EtcdChanges {
                     key: event.kv.key.clone(),
                     revision: event.revision(),
                     body: event.kv.value.as_ref().map(|value| value.0.clone()),
+                    log: event.kv.value.as_ref().and_then(|value| value.1.clone()),
                 });
                 return Ok(changes.collect());
             }

@@ -150,6 +150,7 @@ async fn feed(server: Rc<Inner>) {
                 continue;
             }
         };
+        server.writers.begin(&server.cache, &entries);
         server.cache.reset(entries, revision);
         let mut changes = match server.storage.watch(revision + 1).await {
             Ok(changes) => changes,
@@ -167,7 +168,10 @@ async fn feed(server: Rc<Inner>) {
 async fn take_in(server: &Inner, changes: &mut dyn Changes) -> StoreError {
     loop {
         match changes.next().await {
-            Ok(changes) => server.cache.apply(&changes),
+            Ok(changes) => {
+                server.writers.follow(&server.cache, &changes);
+                server.cache.apply(&changes);
+            }
             Err(error) => return error,
         }
     }

@@ -8,6 +8,8 @@ use std::rc::Rc;
 
 use api::Object;
 
+use crate::registry::managed::Log;
+
 /// A future of the store.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + 'a>>;
 
@@ -20,6 +22,8 @@ pub struct Entry {
     pub revision: u64,
     /// The object.
     pub body: Rc<dyn Object>,
+    /// Who wrote what of it, where that isn't in the object.
+    pub log: Option<Rc<Log>>,
 }
 
 /// What a conditional write met.
@@ -39,6 +43,8 @@ pub struct Change {
     pub revision: u64,
     /// The new object; none for a deletion.
     pub body: Option<Rc<dyn Object>>,
+    /// Who wrote what of it, where that isn't in the object.
+    pub log: Option<Rc<Log>>,
 }
 
 /// What the store can fail with.
@@ -82,8 +88,13 @@ pub trait Storage {
     /// The store's current revision (linearizable).
     fn revision(&self) -> StoreFuture<'_, u64>;
     /// Writes if the key is at revision `expected` (0: does not exist). It expires after `ttl` seconds.
-    fn put<'a>(&'a self, key: &'a str, expected: u64, body: Rc<dyn Object>, ttl: Option<u64>)
-    -> StoreFuture<'a, Write>;
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        expected: u64,
+        object: (Rc<dyn Object>, Option<Rc<Log>>),
+        ttl: Option<u64>,
+    ) -> StoreFuture<'a, Write>;
     /// Deletes if the key is at revision `expected`.
     fn delete<'a>(&'a self, key: &'a str, expected: u64) -> StoreFuture<'a, Write>;
     /// All changes of all keys from revision `from` on.

@@ -122,10 +122,12 @@ impl Call {
             }
             return Ok(AnyRev { revision: 0, body });
         }
-        match self.server.storage.put(&key, 0, body.clone(), resource.strategy.ttl).await.map_err(errors::store)? {
+        let log = self.log(None, &body);
+        let stored = (body.clone(), log.clone());
+        match self.server.storage.put(&key, 0, stored, resource.strategy.ttl).await.map_err(errors::store)? {
             Write::Done(revision) => {
                 self.wrote(revision, &name, &namespace);
-                self.written(None, &body);
+                self.written(&*body, revision, log);
                 Ok(AnyRev { revision, body })
             }
             Write::Conflict(_) => Err(Status::already_exists(resource.kind, &name)),

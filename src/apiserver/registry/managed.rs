@@ -1,8 +1,9 @@
 //! Managed fields: who wrote what.
 //!
 //! Writes in bytes, of people and their tools, are worked out at once and kept in the object. Writes of typed objects,
-//! of the cluster's own components, only leave a note here, from which they are worked out when somebody outside looks
-//! or applies. A server that restarts has forgotten its notes.
+//! of the cluster's own components, only leave a note, from which they are worked out when somebody outside looks or
+//! applies. The notes are stored beside the object, so that other servers have them, too, and so that they outlive a
+//! server.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ use api::rest::Body;
 use api::{AnyRev, List, Object, Str, Time};
 
 use super::Call;
+use crate::cache::Cache;
+use crate::storage::{Change, Entry};
 
 /// Bound of the objects with notes; those with the first keys are forgotten beyond it.
 const OBJECTS: usize = 65_536;
@@ -31,18 +34,25 @@ struct Note {
     after: Rc<dyn Object>,
 }
 
+/// The notes of one object since everything was in it.
 #[derive(Clone, Default)]
-struct Log {
+pub struct Log {
     uid: Str,
     /// What was worked out already, where it isn't in the object.
     folded: Option<List<ManagedFieldsEntry>>,
     notes: Vec<Note>,
 }
 
+/// The newest notes of an object that are known, none where everything is in it, and the revision that they are of.
+struct Kept {
+    revision: u64,
+    log: Option<Rc<Log>>,
+}
+
 /// The notes of all objects, by resource and key.
 #[derive(Default)]
 pub struct Writers {
-    logs: RefCell<BTreeMap<(usize, Rc<str>), Log>>,
+    logs: RefCell<BTreeMap<(usize, Rc<str>), Kept>>,
 }
 
 fn uid(object: &dyn Object) -> Str {
@@ -83,17 +93,11 @@ impl Log {
 }
 
 impl Writers {
-    /// Notes a write of a typed object.
-    pub fn note(&self, call: &Call, key: &str, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) {
-        let mut logs = self.logs.borrow_mut();
-        while logs.len() >= OBJECTS {
-            logs.pop_first();
-        }
-        let log = logs.entry((call.resource, Rc::from(key))).or_default();
+    /// The notes once a typed object is written.
+    fn next(&self, call: &Call, key: &str, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) -> Log {
         let uid = uid(&**after);
-        if log.uid != uid {
-            *log = Log { uid, ..Log::default() };
-        }
+        let known = self.log_of(call.resource, key).filter(|log| log.uid == uid);
+        let mut log = known.map_or_else(|| Log { uid, ..Log::default() }, |log| (*log).clone());
         let (manager, time) = (call.manager(), call.moment().time());
         if let Some(last) = log.notes.last_mut()
             && last.manager == manager
@@ -101,7 +105,7 @@ impl Writers {
         {
             last.after = after.clone();
             last.time = time;
-            return;
+            return log;
         }
         if log.notes.len() >= NOTES {
             log.folded = log.fold();
@@ -115,21 +119,66 @@ impl Writers {
             before: before.cloned(),
             after: after.clone(),
         });
+        log
+    }
+
+    /// The newest notes of an object that are known.
+    pub fn log_of(&self, resource: usize, key: &str) -> Option<Rc<Log>> {
+        self.logs.borrow().get(&(resource, Rc::from(key)))?.log.clone()
     }
 
     /// An object's managed fields, where they are not those in it.
     fn of(&self, resource: usize, key: &str, object: &dyn Object) -> Option<List<ManagedFieldsEntry>> {
-        let logs = self.logs.borrow();
-        let log = logs.get(&(resource, Rc::from(key)))?;
+        let log = self.log_of(resource, key)?;
         if log.uid != uid(object) {
             return None;
         }
         log.fold()
     }
 
-    /// Forgets an object, which is gone or has everything in it.
+    /// Forgets an object that is gone.
     pub fn forget(&self, resource: usize, key: &str) {
         self.logs.borrow_mut().remove(&(resource, Rc::from(key)));
+    }
+
+    /// Takes in the notes of a revision, if they are the newest.
+    pub fn learn(&self, resource: usize, key: Rc<str>, revision: u64, log: Option<Rc<Log>>) {
+        let mut logs = self.logs.borrow_mut();
+        let place = (resource, key);
+        let known = logs.get(&place).map(|kept| kept.revision);
+        if known.is_some_and(|known| known > revision) || known.is_none() && log.is_none() {
+            return;
+        }
+        while logs.len() >= OBJECTS {
+            logs.pop_first();
+        }
+        logs.insert(place, Kept { revision, log });
+    }
+
+    /// Begins anew with what the store holds.
+    pub fn begin(&self, cache: &Cache, entries: &[Entry]) {
+        self.logs.borrow_mut().clear();
+        for entry in entries.iter().filter(|entry| entry.log.is_some()) {
+            if let Some((resource, key)) = cache.find(&entry.key) {
+                self.learn(resource, key, entry.revision, entry.log.clone());
+            }
+        }
+    }
+
+    /// Takes in what the store tells, in its order; what has no notes any more needs no place.
+    pub fn follow(&self, cache: &Cache, changes: &[Change]) {
+        for change in changes {
+            let Some((resource, key)) = cache.find(&change.key) else { continue };
+            if change.log.is_some() {
+                self.learn(resource, key, change.revision, change.log.clone());
+                continue;
+            }
+            let mut logs = self.logs.borrow_mut();
+            let place = (resource, key);
+            if logs.get(&place).is_some_and(|kept| kept.revision <= change.revision) {
+                logs.remove(&place);
+            }
+        }
     }
 }
 
@@ -234,15 +283,21 @@ impl Call {
         }
     }
 
-    /// After a write: notes it, or forgets the notes that are in the object now.
-    pub(super) fn written(&self, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) {
-        let key = self.key_of(&**after);
+    /// The notes to be stored with an object; none where everything is in it.
+    pub(super) fn log(&self, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) -> Option<Rc<Log>> {
         // Events and leases are many, and nobody applies them.
-        let kind = self.resource().kind;
-        if self.tracks() {
-            self.server.writers.forget(self.resource, &key);
-        } else if !matches!(kind.kind, "Event" | "Lease") {
-            self.server.writers.note(self, &key, before, after);
+        if self.tracks() || matches!(self.resource().kind.kind, "Event" | "Lease") {
+            return None;
+        }
+        Some(Rc::new(self.server.writers.next(self, &self.key_of(&**after), before, after)))
+    }
+
+    /// After a write: what was stored is known at once.
+    pub(super) fn written(&self, after: &dyn Object, revision: u64, log: Option<Rc<Log>>) {
+        let key = Rc::from(self.key_of(after));
+        let writers = &self.server.writers;
+        if log.is_some() || writers.log_of(self.resource, &key).is_some() {
+            writers.learn(self.resource, key, revision, log);
         }
     }
 }

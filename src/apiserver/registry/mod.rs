@@ -8,7 +8,7 @@ mod create;
 mod delete;
 mod get;
 mod list;
-mod managed;
+pub mod managed;
 mod patch;
 mod scale;
 mod subresource;
@@ -229,14 +229,16 @@ pub async fn guaranteed_update(
                     return Ok(Updated { object: AnyRev { revision: state.revision, body }, deleted: false });
                 }
                 let ttl = resource.strategy.ttl;
-                Some((body.clone(), server.storage.put(&key, state.revision, body, ttl).await, false))
+                let log = call.log(Some(&state.body), &body);
+                let stored = (body.clone(), log.clone());
+                Some((body, server.storage.put(&key, state.revision, stored, ttl).await, Some(log)))
             }
             Change::Delete(object) => {
                 let body: Rc<dyn Object> = Rc::from(object);
                 if call.write.dry_run {
                     return Ok(Updated { object: AnyRev { revision: state.revision, body }, deleted: true });
                 }
-                Some((body, server.storage.delete(&key, state.revision).await, true))
+                Some((body, server.storage.delete(&key, state.revision).await, None))
             }
         };
         match written {
@@ -248,19 +250,19 @@ pub async fn guaranteed_update(
                 }
                 (current, fresh) = (now, true);
             }
-            Some((body, result, deleted)) => match result.map_err(errors::store)? {
+            Some((body, result, kept)) => match result.map_err(errors::store)? {
                 crate::storage::Write::Done(revision) => {
                     let (namespace, name) = (Str::from(namespace), Str::from(name));
                     call.wrote(revision, &name, &namespace);
-                    if deleted {
-                        server.writers.forget(resource.index, &resource.short_key(&namespace, &name));
-                    } else {
-                        call.written(Some(&state.body), &body);
+                    let deleted = kept.is_none();
+                    match kept {
+                        None => server.writers.forget(resource.index, &resource.short_key(&namespace, &name)),
+                        Some(log) => call.written(&*body, revision, log),
                     }
                     return Ok(Updated { object: AnyRev { revision, body }, deleted });
                 }
                 crate::storage::Write::Conflict(now) => {
-                    current = now.map(|entry| AnyRev { revision: entry.revision, body: entry.body });
+                    current = now.map(|entry| seen(server, entry));
                     fresh = true;
                 }
             },
@@ -279,7 +281,15 @@ async fn charged(call: &Call, new: Box<dyn Object>, old: &Rc<dyn Object>) -> Res
 /// Reads one key from the store.
 pub async fn read(server: &Inner, key: &str) -> Result<Option<AnyRev>, Status> {
     let (entry, _) = server.storage.get(key).await.map_err(errors::store)?;
-    Ok(entry.map(|entry| AnyRev { revision: entry.revision, body: entry.body }))
+    Ok(entry.map(|entry| seen(server, entry)))
+}
+
+/// An object read from the store, whose writers are known from now on.
+fn seen(server: &Inner, entry: crate::storage::Entry) -> AnyRev {
+    if let Some((resource, key)) = server.cache.find(&entry.key) {
+        server.writers.learn(resource, key, entry.revision, entry.log);
+    }
+    AnyRev { revision: entry.revision, body: entry.body }
 }
 
 fn same(new: &dyn Object, old: &dyn Object) -> bool {

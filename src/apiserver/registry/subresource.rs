@@ -173,7 +173,8 @@ impl Call {
                 return Ok(());
             }
             let body: Rc<dyn Object> = Rc::from(new);
-            match self.server.storage.put(&key, now.revision, body, None).await.map_err(crate::errors::store)? {
+            let log = self.server.writers.log_of(budgets.index, &budgets.short_key(&self.namespace, &name));
+            match self.server.storage.put(&key, now.revision, (body, log), None).await.map_err(crate::errors::store)? {
                 crate::storage::Write::Done(_) => return Ok(()),
                 crate::storage::Write::Conflict(_) => {}
             }

@@ -83,7 +83,9 @@ fn an_apply_creates_what_is_not_there() {
 #[test]
 fn fields_worked_out_late_are_those_worked_out_at_once() {
     use api::core_v1::ConfigMap;
-    with_server(|ctx, client, _| async move {
+    // A server that is new, and has the notes from the store alone.
+    let begun = Rc::new(std::cell::Cell::new(false));
+    with_second_server(begun.clone(), |ctx, client, _| async move {
         let mut draw = ctx.rng("writes");
         let managers = ["ann", "bob", "controller"];
         let mut value = 0;
@@ -125,22 +127,44 @@ fn fields_worked_out_late_are_those_worked_out_at_once() {
                 }
             }
             let viewer = Client { agent: "kubectl/v1.37".into(), ..Client::new(&ctx).await };
-            let mut shown = Vec::new();
-            for kind in ["late", "once"] {
-                let map = viewer.get::<ConfigMap>("default", &format!("{kind}-{round}")).await.unwrap();
-                let fields = map.metadata.managed_fields.iter();
-                let mut fields: Vec<(String, String)> = fields
-                    .map(|entry| {
-                        (
-                            entry.manager.to_string(),
-                            api::json::to_value_bare(entry).get("fieldsV1").cloned().unwrap_or_default().to_json(),
-                        )
-                    })
-                    .collect();
-                fields.sort();
-                shown.push(fields);
+            let (late, once) = (fields(&viewer, "late", round).await, fields(&viewer, "once", round).await);
+            assert_eq!(late, once, "round {round}");
+            // The second server meets some of the notes when it starts, and follows the others.
+            if round == 20 {
+                begun.set(true);
             }
-            assert_eq!(shown[0], shown[1], "round {round}");
         }
+        let admin = Client::new(&ctx).await.credential;
+        let other = Client { agent: "kubectl/v1.37".into(), ..Client::of(&ctx, SECOND, admin.clone()).await };
+        ctx.sleep(sim::Duration::from_secs(2)).await;
+        for round in 0..40 {
+            let (late, once) = (fields(&other, "late", round).await, fields(&other, "once", round).await);
+            assert_eq!(late, once, "round {round}, seen by another server");
+        }
+        // What one server writes, the other tells.
+        let writer = Client::of(&ctx, SECOND, admin).await;
+        writer.write.borrow_mut().field_manager = "second".into();
+        let mut map = writer.get::<ConfigMap>("default", "late-0").await.unwrap();
+        Rc::make_mut(&mut map.body).data.insert(Str::from("second"), Str::from("yes"));
+        writer.update("", &map).await.unwrap();
+        ctx.sleep(sim::Duration::from_secs(1)).await;
+        let viewer = Client { agent: "kubectl/v1.37".into(), ..Client::new(&ctx).await };
+        let seen = fields(&viewer, "late", 0).await;
+        assert_eq!(seen, fields(&other, "late", 0).await);
+        assert!(seen.iter().any(|(manager, fields)| manager == "second" && fields.contains("f:second")), "{seen:?}");
     });
+}
+
+/// Who has which fields of a config map, as kubectl sees it.
+async fn fields(viewer: &Client, kind: &str, round: i32) -> Vec<(String, String)> {
+    let map = viewer.get::<api::core_v1::ConfigMap>("default", &format!("{kind}-{round}")).await.unwrap();
+    let entries = map.metadata.managed_fields.iter();
+    let mut fields: Vec<(String, String)> = entries
+        .map(|entry| {
+            let fields = api::json::to_value_bare(entry).get("fieldsV1").cloned().unwrap_or_default();
+            (entry.manager.to_string(), fields.to_json())
+        })
+        .collect();
+    fields.sort();
+    fields
 }

@@ -50,7 +50,12 @@ impl Client {
     }
 
     pub async fn with(ctx: &Ctx, credential: Credential) -> Client {
-        let addr = Addr { ip: ETCD, port: 6443 };
+        Client::of(ctx, ETCD, credential).await
+    }
+
+    /// A connection to the server at an address.
+    pub async fn of(ctx: &Ctx, ip: Ip, credential: Credential) -> Client {
+        let addr = Addr { ip, port: 6443 };
         loop {
             if let Ok(conn) = ctx.connect(addr).await {
                 return Client {
@@ -201,6 +206,17 @@ impl Client {
 
 /// Runs a test against a fresh server, once it has started.
 pub fn with_server<F: Future<Output = ()> + 'static>(test: impl FnOnce(Ctx, Client, Server) -> F + 'static) -> Sim {
+    with_second_server(Rc::default(), test)
+}
+
+/// Where the second server is.
+const SECOND: Ip = Ip::new(172, 18, 0, 2);
+
+/// As [`with_server`], with another one over the same store, which starts once `second` says so.
+pub fn with_second_server<F: Future<Output = ()> + 'static>(
+    second: Rc<std::cell::Cell<bool>>,
+    test: impl FnOnce(Ctx, Client, Server) -> F + 'static,
+) -> Sim {
     // 2026-11-29T18:00:00Z
     let sim = Sim::new(sim::Options { epoch_unix_nanos: 1_795_975_200_000_000_000, ..Default::default() });
     let host = sim.add_host("cp-1", ETCD);
@@ -215,6 +231,13 @@ pub fn with_server<F: Future<Output = ()> + 'static>(test: impl FnOnce(Ctx, Clie
         let server = Server::new(&ctx, Config::new(ETCD, etcd));
         *made.borrow_mut() = Some(server.clone());
         server.run()
+    });
+    let other = sim.add_host("cp-2", SECOND);
+    sim.start(other, "second", move |ctx| async move {
+        while !second.get() {
+            ctx.sleep(sim::Duration::from_millis(20)).await;
+        }
+        Server::new(&ctx, Config::new(SECOND, vec![Addr { ip: ETCD, port: 2379 }])).run().await;
     });
     let server = server.borrow().clone().unwrap();
     let done = Rc::new(RefCell::new(false));
