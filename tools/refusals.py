@@ -161,7 +161,7 @@ def mistake(base, r, verb):
     out = {}
     for _ in range(r.choice([1, 1, 1, 2, 2, 3])):
         outside = ('/apiVersion', '/kind')
-        inside = [(p, v) for p, v in fields(base) if not p.startswith(outside) and p not in ('/metadata', '/spec', '/metadata/name')
+        inside = [(p, v) for p, v in fields(base) if not p.startswith(outside) and p not in ('/metadata', '/spec', '/metadata/name', '/metadata/namespace')
                   and (verb == 'status') == p.startswith('/status')]
         if verb == 'create':
             inside.append(('/metadata/name', base['metadata']['name']))
@@ -217,7 +217,7 @@ def widen(kind, count, seed):
             lines = kind.answer(question)
         except (KeyError, IndexError, TypeError):
             continue
-        if lines is None or sum(map(len, lines)) > 4000 or any('compilation failed' in line for line in lines):
+        if lines is None or sum(map(len, lines)) > 4000 or any('compilation failed' in line or 'must evaluate to' in line for line in lines):
             continue
         shape = kind_of(verb, lines)
         most = 4 if shape == [(verb, 'accepted')] else 1

@@ -39,6 +39,18 @@ pub fn safe_encode(s: &str) -> String {
 fn too_long(max: usize) -> String {
     format!("must be no more than {max} characters")
 }
+/// The same in the words of the newer rules: those of labels, and all declared ones.
+fn too_many_bytes(max: usize) -> String {
+    format!("must be no more than {max} bytes")
+}
+/// What an older rule says, in the words of its declared counterpart.
+pub fn declared(wrong: Vec<String>) -> Vec<String> {
+    let in_bytes = |why: String| match why.strip_suffix(" characters") {
+        Some(rest) => format!("{rest} bytes"),
+        None => why,
+    };
+    wrong.into_iter().map(in_bytes).collect()
+}
 /// `msg (e.g. 'a', or 'b', regex used for validation is 'r')`
 pub fn regex_error(msg: &str, regex: &str, examples: &[&str]) -> String {
     if examples.is_empty() {
@@ -118,7 +130,7 @@ pub fn dns1123_subdomain(s: &str) -> Vec<String> {
 pub fn dns1123_subdomain_caseless(s: &str) -> Vec<String> {
     let mut errs = Vec::new();
     if s.len() > SUBDOMAIN_MAX {
-        errs.push(too_long(SUBDOMAIN_MAX));
+        errs.push(too_many_bytes(SUBDOMAIN_MAX));
     }
     if !subdomain_shape(&s.to_ascii_lowercase()) {
         errs.push(regex_error(
@@ -195,7 +207,7 @@ pub fn qualified_name(s: &str) -> Vec<String> {
             if prefix.is_empty() {
                 errs.push("prefix part must be non-empty".to_string());
             } else {
-                errs.extend(dns1123_subdomain(prefix).into_iter().map(|e| format!("prefix part {e}")));
+                errs.extend(declared(dns1123_subdomain(prefix)).into_iter().map(|e| format!("prefix part {e}")));
             }
             name
         }
@@ -210,7 +222,7 @@ pub fn qualified_name(s: &str) -> Vec<String> {
     if name.is_empty() {
         errs.push("name part must be non-empty".to_string());
     } else if name.len() > LABEL_MAX {
-        errs.push(format!("name part {}", too_long(LABEL_MAX)));
+        errs.push(format!("name part {}", too_many_bytes(LABEL_MAX)));
     }
     if !key_shape(name) {
         errs.push(format!("name part {}", wrong()));
@@ -221,7 +233,7 @@ pub fn qualified_name(s: &str) -> Vec<String> {
 pub fn label_value(s: &str) -> Vec<String> {
     let mut errs = Vec::new();
     if s.len() > LABEL_MAX {
-        errs.push(too_long(LABEL_MAX));
+        errs.push(too_many_bytes(LABEL_MAX));
     }
     if !s.is_empty() && !key_shape(s) {
         errs.push(regex_error(

@@ -46,7 +46,9 @@ pub(super) fn class(write: &Write, errors: &mut Errors) {
 fn extended_name(name: &str, at: &At, errors: &mut Errors) {
     let mut wrong = |why: String| errors.declared(field::invalid(&at.path(), name, why));
     if !name.contains('/') {
-        return wrong("a name must be a domain-prefixed path, such as 'example.com/my-prop'".to_string());
+        wrong("a name must be a domain-prefixed path, such as 'example.com/my-prop'".to_string());
+    } else if name.contains("kubernetes.io/") {
+        wrong("must not have \"kubernetes.io/\" domain".to_string());
     }
     if name.starts_with("requests.") {
         wrong("must not have \"requests.\" prefix".to_string());
@@ -257,7 +259,7 @@ fn declared_requests(
             if class.is_empty() {
                 errors.declared_required(at_class);
             } else {
-                for why in names::dns1123_subdomain(class) {
+                for why in names::declared(names::dns1123_subdomain(class)) {
                     errors.declared(field::invalid(&at_class.path(), class, why));
                 }
             }
@@ -378,6 +380,9 @@ fn references(of: Tree, known: &[(&str, Vec<&str>)], at: &At, errors: &mut Error
 
 fn unique(list: Tree, at: &At, errors: &mut Errors) {
     let texts = list.texts();
+    if texts.len() > REQUESTS_MAX {
+        return errors.declared(field::too_many(&at.path(), texts.len(), REQUESTS_MAX));
+    }
     for (i, text) in texts.iter().enumerate() {
         if texts.iter().take(i).any(|before| before == text) {
             errors.declared(field::duplicate(&at.index(i).path(), *text));
@@ -399,7 +404,7 @@ fn fully_qualified(name: &str, at: &At, errors: &mut Errors) {
             if domain.is_empty() {
                 wrong("", "prefix must not be empty".to_string());
             } else {
-                for why in names::dns1123_subdomain(domain) {
+                for why in names::declared(names::dns1123_subdomain(domain)) {
                     wrong(domain, format!("prefix: {why}"));
                 }
             }

@@ -14,7 +14,7 @@ pub(super) fn create(class: &RuntimeClass, errors: &mut Errors) {
     if class.handler.is_empty() {
         errors.declared_required(at);
     }
-    for why in names::dns1123_label(&class.handler) {
+    for why in names::declared(names::dns1123_label(&class.handler)) {
         if !class.handler.is_empty() {
             errors.declared(field::invalid(&at.path(), &class.handler, why));
         }

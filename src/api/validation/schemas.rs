@@ -293,11 +293,11 @@ fn defaults(s: Tree, at: &At, errors: &mut Errors) {
     if s.get("default").exists() {
         let (value, at) = (s.get("default").value(), &at.child("default"));
         if let Some(why) = wrong_default(value, s) {
-            let shown = match value {
-                Value::Str(_) if why.starts_with(" in body must be of type") => Value::from(value.type_name()),
-                _ => value.clone(),
+            // Of a wrong type only the type is shown.
+            let shown = match why.starts_with(" in body must be of type") {
+                true => crate::go::quote(type_name(value)),
+                false => value.as_str().map_or_else(|| value.to_json(), crate::go::quote),
             };
-            let shown = shown.as_str().map_or_else(|| shown.to_json(), crate::go::quote);
             let mut error = crate::field::invalid(&at.path(), "", why);
             error.value = Some(shown);
             errors.push(error);
@@ -311,6 +311,15 @@ fn defaults(s: Tree, at: &At, errors: &mut Errors) {
             Some(key) => defaults(schema, &at.key(key), errors),
             None => defaults(schema, at, errors),
         }
+    }
+}
+
+/// The type of a value as schemas name it.
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Int(_) => "integer",
+        Value::Bool(_) => "boolean",
+        value => value.type_name(),
     }
 }
 
@@ -331,7 +340,7 @@ fn wrong_default(value: &Value, s: Tree) -> Option<String> {
         Value::Object(_) => kind == "object",
     };
     if !fits && !kind.is_empty() {
-        return Some(format!(" in body must be of type {kind}: {}", crate::go::quote(value.type_name())));
+        return Some(format!(" in body must be of type {kind}: {}", crate::go::quote(type_name(value))));
     }
     let bound = |name: &str| match s.get(name).value() {
         Value::Int(i) => Some(*i as f64),
