@@ -7,6 +7,7 @@ mod claims;
 pub mod conditions;
 pub mod config;
 pub mod cri_client;
+mod dns;
 mod env;
 mod ephemeral;
 pub mod eviction;

@@ -2,7 +2,7 @@
 
 use super::kubelet::Kubelet;
 use super::record::PodRecordExt;
-use super::{env, expansion, hash, hooks, pull, qos};
+use super::{dns, env, expansion, hash, hooks, pull, qos};
 use crate::runtime::cri::{Call, ContainerConfig, PodRecord, Reply};
 use crate::runtime::signal::Signal;
 use api::core_v1::{Container, Pod};
@@ -134,5 +134,7 @@ async fn configure(
         stdin: container.stdin,
         stdin_once: container.stdin_once,
         tty: container.tty,
+        resolv_conf: dns::resolv_conf(kubelet, pod),
+        hosts: dns::hosts(pod, &kubelet.config.node_name, &kubelet.host_ip, ip),
     })
 }

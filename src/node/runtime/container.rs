@@ -11,8 +11,8 @@ use super::tools;
 use crate::files::{Tree, View};
 use api::Str;
 use shell::process::{Bytes, Files, Input, LocalFuture, Output, PipeWriter, Process, pipe};
+use sim::Duration;
 use sim::sync::Notify;
-use sim::{Duration, Ip};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -102,7 +102,7 @@ impl Runtime {
         let cwd =
             if config.workdir.is_empty() { container.repository.workdir.to_string() } else { config.workdir.clone() };
         let files = Rc::new(View::new(container.root.clone(), config.read_only_root, config.mounts.clone()));
-        base_files(&container.root, &hostname, ip);
+        base_files(&container.root, &hostname, &config);
         let machine = Rc::new(Machine {
             hostname,
             ip,
@@ -435,13 +435,10 @@ fn environment(
 }
 
 /// What the runtime writes into each container's root.
-fn base_files(root: &Tree, hostname: &str, ip: Ip) {
+fn base_files(root: &Tree, hostname: &str, config: &ContainerConfig) {
     let _ = root.put("/etc/hostname", format!("{hostname}\n").as_bytes(), 0o644);
-    let _ = root.put(
-        "/etc/hosts",
-        format!("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{ip}\t{hostname}\n").as_bytes(),
-        0o644,
-    );
+    let _ = root.put("/etc/hosts", config.hosts.as_bytes(), 0o644);
+    let _ = root.put("/etc/resolv.conf", config.resolv_conf.as_bytes(), 0o644);
     let _ = root.put("/dev/null", b"", 0o666);
 }
 

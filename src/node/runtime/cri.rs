@@ -189,6 +189,10 @@ pub struct ContainerConfig {
     pub stdin_once: bool,
     /// Whether it has a terminal.
     pub tty: bool,
+    /// Its `/etc/resolv.conf`.
+    pub resolv_conf: String,
+    /// Its `/etc/hosts`.
+    pub hosts: String,
 }
 
 /// A pulled image.

@@ -76,6 +76,8 @@ fn config(image_ref: Str, command: &[&str]) -> Rc<ContainerConfig> {
         stdin: false,
         stdin_once: false,
         tty: false,
+        resolv_conf: String::new(),
+        hosts: String::new(),
     })
 }
 

@@ -67,6 +67,14 @@ fn a_talking_container_is_heard() {
         let previous = world.logs("talker", LogOptions { previous: true, ..LogOptions::default() }).await;
         assert_eq!(previous, Err("previous terminated container \"app\" in pod \"talker\" not found".to_string()));
 
+        // Nobody answers there, as in the cluster that the transcripts were recorded on.
+        let resolver = world.exec("talker", &["cat", "/etc/resolv.conf"]).await.0;
+        let text = "search default.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n\
+                    options ndots:5\n";
+        assert_eq!(resolver, text);
+        let hosts = world.exec("talker", &["cat", "/etc/hosts"]).await.0;
+        assert!(hosts.starts_with("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n"), "{hosts}");
+        assert!(hosts.ends_with("\n10.244.0.2\ttalker\n"), "{hosts}");
         assert_eq!(world.exec("talker", &["echo", "hi"]).await, ("hi\n".into(), String::new(), String::new()));
         let ended = world.exec("talker", &["sh", "-c", "echo $HOSTNAME; pwd; exit 5"]).await;
         assert_eq!((&*ended.0, ended.2.contains('5')), ("talker\n/\n", true), "{ended:?}");
