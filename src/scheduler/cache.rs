@@ -236,7 +236,6 @@ mod tests {
         let image = |name: &&str| api::core_v1::ContainerImage {
             names: vec![Str::from(*name)].into(),
             size_bytes: 1,
-            ..api::core_v1::ContainerImage::default()
         };
         node.status.make().images = images.iter().map(image).collect();
         Rev::new(1, node)
