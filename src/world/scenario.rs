@@ -65,10 +65,18 @@ fn until(world: &World, mut done: impl FnMut() -> bool) -> Result<(), Livelock> 
 pub fn nodes_ready(world: &World) -> Result<(), Livelock> {
     let ready =
         |n: &Rev<api::core_v1::Node>| n.status.conditions.iter().any(|c| c.type_ == *"Ready" && c.status == *"True");
-    let wanted = usize::try_from(world.blueprint().nodes).unwrap_or(usize::MAX);
+    let wanted = world.blueprint().nodes;
+    // One after the other, so that at each of very many instants only one node is looked at.
+    let mut next = 1;
     until(world, || {
-        let look = Look::new(world, &[]);
-        look.is_some_and(|l| l.list::<api::core_v1::Node>("").iter().filter(|n| ready(n)).count() >= wanted)
+        while next <= wanted {
+            let node = Look::new(world, &[]).and_then(|l| l.typed("", &format!("node-{next}")));
+            if !node.is_some_and(|n| ready(&n)) {
+                return false;
+            }
+            next += 1;
+        }
+        true
     })
 }
 
