@@ -59,6 +59,10 @@ impl Blueprint {
     pub fn node_ip(n: u32) -> Ip {
         Ip(Ip::new(172, 18, 0, 10).0 + n)
     }
+    /// The address of the reader's machine, behind those of all nodes.
+    pub fn workstation_ip() -> Ip {
+        Ip::new(172, 18, 255, 254)
+    }
     /// The pods' addresses of node `n` (from 1): 10.244.0.0/24 and on.
     pub fn pod_range(n: u32) -> String {
         let base = Ip(Ip::new(10, 244, 0, 0).0 + (n.saturating_sub(1) << 8));
@@ -73,5 +77,20 @@ impl Blueprint {
     /// How many control plane machines there are.
     pub fn machines(&self) -> u32 {
         self.control_planes.max(self.replicas)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Of the largest cluster that the page builds, and of twenty times that.
+    #[test]
+    fn no_two_machines_share_an_address() {
+        let mut all: Vec<Ip> = (1..=5).map(Blueprint::control_plane_ip).collect();
+        all.extend((1..=20_000).map(Blueprint::node_ip));
+        all.push(Blueprint::workstation_ip());
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
     }
 }

@@ -12,7 +12,7 @@ use etcd::{Member, MemberConfig, MemberInfo};
 use node::{Node, NodeBlueprint};
 use scheduler::Scheduler;
 use shell::process::{Process, Program};
-use sim::{Addr, Duration, HostId, Ip, Livelock, Sim};
+use sim::{Addr, Duration, HostId, Livelock, Sim};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -72,7 +72,7 @@ impl World {
         let control: Vec<HostId> = (1..=blueprint.machines())
             .map(|n| sim.add_host(&format!("cp-{n}"), Blueprint::control_plane_ip(n)))
             .collect();
-        let workstation = sim.add_host("workstation", Ip::new(172, 18, 0, 254));
+        let workstation = sim.add_host("workstation", Blueprint::workstation_ip());
         let server = Addr { ip: Blueprint::control_plane_ip(1), port: API_PORT };
         let editors = terminal::Editors::default();
         let programs = BTreeMap::from([
