@@ -15,7 +15,7 @@ build: ## install what is missing and build the page into dist/
 	@scripts/setup
 	@scripts/build-page
 
-native: ## build the program: target/release/tabernetes
+native: ## build the program, target/release/tabernetes (about 10 minutes; needs Rust only)
 	cargo build --release --workspace --bin tabernetes
 
 screenshots: ## pictures of the page at three sizes, both languages, both themes: make screenshots INTO=folder
