@@ -233,10 +233,7 @@ mod tests {
     fn node(name: &str, images: &[&str]) -> Rev<Node> {
         let mut node = Node::default();
         node.metadata.name = name.into();
-        let image = |name: &&str| api::core_v1::ContainerImage {
-            names: vec![Str::from(*name)].into(),
-            size_bytes: 1,
-        };
+        let image = |name: &&str| api::core_v1::ContainerImage { names: vec![Str::from(*name)].into(), size_bytes: 1 };
         node.status.make().images = images.iter().map(image).collect();
         Rev::new(1, node)
     }

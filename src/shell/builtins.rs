@@ -28,6 +28,30 @@ builtins! {
     "set" => set, "shift" => shift, "read" => read, "exit" => exit, "return" => return_, "break" => break_,
     "continue" => continue_, "eval" => eval, "." => source, "source" => source, "exec" => exec, "trap" => trap,
     "wait" => wait, "kill" => kill, "jobs" => nothing, "type" => type_, "command" => command, "umask" => nothing,
+    "help" => help,
+}
+
+/// Columns of a line of `help`.
+const COLUMNS: usize = 76;
+
+/// What there is to type: programs, and what the shell does itself.
+async fn help(shell: &mut Shell, _: &[String], io: &Io) -> Flow {
+    let words =
+        NAMES.iter().filter(|name| name.chars().all(|c| c.is_ascii_alphabetic())).map(|name| (*name).to_string());
+    let mut text = String::new();
+    for (title, names) in [("Programs", shell.tools.names()), ("In the shell", words.collect())] {
+        text.push_str(&format!("{title}:\n"));
+        let mut line = String::from(" ");
+        for name in names {
+            if line.len() + name.len() >= COLUMNS {
+                text.push_str(&format!("{line}\n"));
+                line = String::from(" ");
+            }
+            line.push_str(&format!(" {name}"));
+        }
+        text.push_str(&format!("{line}\n"));
+    }
+    print(shell, io, text.as_bytes()).await
 }
 
 fn argument(arguments: &[String], n: usize) -> &str {

@@ -38,7 +38,7 @@ impl App {
         html! {
             <Manifest load={self.load.clone()} text={self.text.clone()} problems={self.problems.clone()} {answer}
                 busy={self.waiting.is_some() || self.link.is_none()} trip={self.model.trip.as_ref().map(Held::from)} armed={self.armed}
-                small={self.options.embed && !self.is_phone()} standing={self.standing()}/>
+                small={self.options.embed && !self.is_phone()} standing={self.model.story.is_none() && self.standing()}/>
         }
     }
 

@@ -271,6 +271,13 @@ fn field_path(message: &str) -> Option<String> {
             return message.get(at + marker.len()..)?.split('"').next().map(str::to_string);
         }
     }
+    // `... into Go struct field DeploymentSpec.spec.replicas of type int32`: the type, then the path, which has the
+    // names of inlined types in it.
+    if let Some((_, rest)) = message.split_once("Go struct field ") {
+        let path = rest.split(' ').next().unwrap_or_default();
+        let keys = path.split('.').skip(1).filter(|key| !key.starts_with(|c: char| c.is_ascii_uppercase()));
+        return Some(keys.collect::<Vec<_>>().join("."));
+    }
     if let Some(at) = message
         .find(": Invalid value")
         .or_else(|| message.find(": Required value"))
@@ -366,6 +373,17 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replica: 3\n  template:\n    spec:\n      containers:\n      - name: a\n      - name: b\n        image: x\n";
+
+    #[test]
+    fn wrong_types_are_placed() {
+        let text = "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32";
+        assert_eq!(field_path(text).as_deref(), Some("spec.replicas"));
+        let kind = "json: cannot unmarshal number into Go struct field Deployment.TypeMeta.kind of type string";
+        assert_eq!(field_path(kind).as_deref(), Some("kind"));
+        let wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: three\n";
+        let problems = check(1, wrong).problems;
+        assert_eq!(problems.first().map(|p| (p.line, p.column)), Some((6, 3)), "{problems:?}");
+    }
 
     #[test]
     fn fields_are_found() {

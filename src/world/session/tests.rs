@@ -97,6 +97,12 @@ fn a_manifest_becomes_ready_pods_and_its_steps_are_told() {
     assert_eq!((trip.short.as_str(), trip.desired, trip.ready), ("deployment/web", 3, 3));
     assert!(trip.steps.iter().all(|s| s.progress == Progress::Done), "{:#?}", trip.steps);
     assert!(trip.steps[0].revision > 0 && trip.steps[1].revision > trip.steps[0].revision);
+    // It stays what it was when pods are replaced later.
+    let before = trip.steps.clone();
+    page.send(ToWorld::Command { id: 9, text: "kubectl delete pods --all --wait=false\n".into() });
+    page.pass(3000);
+    let trip = page.frames.iter().rev().find_map(|f| f.trip.as_ref()).unwrap();
+    assert_eq!(trip.steps, before);
     let ready =
         page.frames.iter().flat_map(|f| &f.pods).filter(|p| p.state == PodState::Ready && p.node.is_some()).count();
     assert!(ready >= 3);
@@ -143,6 +149,9 @@ fn the_terminal_runs_kubectl_and_stops_it() {
     page.send(ToWorld::Interrupt { id: 3 });
     page.pass(100);
     assert!(page.heard.contains(&ToPage::Exit { id: 3, code: 130 }));
+    page.send(ToWorld::Command { id: 4, text: "help | grep -c -E ' cluster | kubectl | vi '\n".into() });
+    page.pass(300);
+    assert!(page.output().ends_with("2\n") || page.output().ends_with("3\n"), "{}", page.output());
 }
 
 #[test]

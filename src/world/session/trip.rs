@@ -153,7 +153,8 @@ impl Tracker {
                     .all(|c| !c.state.running.is_none() || c.state.terminated.get().is_some())
         };
         let is_ready = |p: &Pod| p.status.conditions.iter().any(|c| &*c.type_ == "Ready" && &*c.status == "True");
-        for step in &mut trip.steps {
+        // What came to pass stays as it was, whatever becomes of the pods later.
+        for step in trip.steps.iter_mut().filter(|step| step.progress != Progress::Done) {
             let before = (step.progress, step.done);
             let (done, total, (name, node)) = match step.kind {
                 TripKind::Stored => (u32::from(stored.is_some()), 1, (object.name.clone(), String::new())),
