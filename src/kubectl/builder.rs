@@ -677,6 +677,10 @@ impl Builder {
         manifest::check_metadata(&object)
             .map_err(|e| (Error::text(format!("unable to decode {}: {e}", quote(source))), false))?;
         let (api_version, kind) = (object.str("apiVersion"), object.str("kind"));
+        if api_version.is_empty() {
+            // Such a kind may be known by its name; there is no path to its resource.
+            return Err((crate::server::no_path(), false));
+        }
         let name = object.str("metadata/name").to_string();
         let namespace = object.str("metadata/namespace").to_string();
         let is_list = matches!(object.at("items"), Value::Array(_)) && kind.ends_with("List");

@@ -92,9 +92,6 @@ pub fn check_metadata(object: &Value) -> Result<(), String> {
     if object.str("kind").is_empty() {
         return Err(format!("Object 'Kind' is missing in '{}'", object.to_json()));
     }
-    if object.str("apiVersion").is_empty() {
-        return Err(format!("Object 'apiVersion' is missing in '{}'", object.to_json()));
-    }
     let mut only = Value::object();
     only.set("metadata", object.at("metadata").clone());
     let mut into = api::core_v1::ConfigMap::default();

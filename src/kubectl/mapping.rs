@@ -88,13 +88,14 @@ impl Mapper {
             let lower = name.to_lowercase();
             m.plural == lower || m.singular == lower || m.short_names.contains(&lower)
         };
-        // resource.version.group
+        // resource.version.group; of a version that is not there the group's preferred one.
         let mut parts = typed.splitn(3, '.');
-        if let (Some(resource), Some(version), Some(group)) = (parts.next(), parts.next(), parts.next())
-            && let Some(m) =
-                self.resources.iter().find(|m| name_matches(m, resource) && m.version == version && m.group == group)
-        {
-            return Some(m.clone());
+        if let (Some(resource), Some(version), Some(group)) = (parts.next(), parts.next(), parts.next()) {
+            let fits = |m: &&Rc<Mapping>| name_matches(m, resource) && m.group == group;
+            let exact = self.resources.iter().find(|m| fits(m) && m.version == version);
+            if let Some(m) = exact.or_else(|| self.resources.iter().find(fits)) {
+                return Some(m.clone());
+            }
         }
         let (resource, group) = split_group(typed);
         if group.is_empty() {

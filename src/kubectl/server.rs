@@ -191,6 +191,11 @@ pub fn status_value(s: &api::Status) -> Value {
     Value::from(&api::json::to_value(&**s, None))
 }
 
+/// What the server says of a path that it doesn't have.
+pub fn no_path() -> Error {
+    status_error(&api::Status::generic(404, "", ("", ""), "", "", 0))
+}
+
 fn status_error(s: &api::Status) -> Error {
     Error::Status(Box::new(status_value(s)))
 }

@@ -220,7 +220,10 @@ fn embed(k: &Kubectl<'_>, flag: &str) -> Result<Option<String>, Error> {
 /// `config set-credentials`
 pub async fn set_credentials(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let [name] = k.args() else { return Err(unexpected(k)) };
+    let [name] = k.args() else {
+        help(k);
+        return Err(Error::text(format!("unexpected args: [{}]", k.args().join(" "))));
+    };
     let mut methods = Vec::new();
     if !f.str("token").is_empty() {
         methods.push("--token");

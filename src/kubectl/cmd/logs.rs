@@ -96,6 +96,12 @@ pub async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
         [_, c] => container = c.clone(),
         _ => return Err(k.usage_error(USAGE)),
     }
+    if !f.str("since-time").is_empty() && crate::print::time::parse_rfc3339(f.str("since-time")).is_none() {
+        let t = quote(f.str("since-time"));
+        return Err(Error::text(format!(
+            "parsing time {t} as \"2006-01-02T15:04:05Z07:00\": cannot parse {t} as \"2006\""
+        )));
+    }
     let namespace = k.namespace();
     let pods_mapping = k.known("", "pods")?;
     let (object, kind, targets): (Value, String, Vec<Value>) = if let Some(arg) = args.first() {
@@ -132,12 +138,6 @@ pub async fn logs(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     if f.int("limit-bytes") < 0 {
         return Err(Error::text("--limit-bytes must be greater than 0"));
-    }
-    if !f.str("since-time").is_empty() && crate::print::time::parse_rfc3339(f.str("since-time")).is_none() {
-        let t = quote(f.str("since-time"));
-        return Err(Error::text(format!(
-            "parsing time {t} as \"2006-01-02T15:04:05Z07:00\": cannot parse {t} as \"2006\""
-        )));
     }
     if f.duration("since") < 0 {
         return Err(Error::text("--since must be greater than 0"));
