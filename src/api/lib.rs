@@ -18,6 +18,7 @@ pub mod json;
 pub mod names;
 pub mod object;
 pub mod patch;
+pub mod pod;
 pub mod quota;
 pub mod rest;
 mod rev;

@@ -7,7 +7,7 @@ mod schema;
 mod strategic;
 
 pub use diff::{create_three_way, create_two_way};
-pub use json::{MAX_OPERATIONS, json};
+pub use json::{MAX_OPERATIONS, json, pointer};
 pub use merge::{create_merge, create_three_way_merge, merge};
 pub use strategic::strategic;
 

@@ -1,7 +1,6 @@
 //! Which objects a command is about: arguments and files (`cli-runtime/pkg/resource`).
 
 use crate::error::Error;
-
 use crate::manifest::{self, Trouble};
 use crate::mapping::{Mapper, Mapping};
 use crate::paths;

@@ -65,19 +65,7 @@ impl Error {
             Error::Text(t) => t.clone(),
             Error::Connection { text, .. } => text.clone(),
             Error::Exit(_, t) => t.clone(),
-            Error::Aggregate(list) | Error::Listed(list) => {
-                let mut seen: Vec<String> = Vec::new();
-                for e in list {
-                    let m = e.message();
-                    if !seen.contains(&m) {
-                        seen.push(m);
-                    }
-                }
-                match seen.as_slice() {
-                    [one] => one.clone(),
-                    many => format!("[{}]", many.join(", ")),
-                }
-            }
+            Error::Aggregate(list) | Error::Listed(list) => api::field::aggregate(list.iter().map(Error::message)),
         }
     }
 

@@ -39,28 +39,12 @@ pub async fn check(k: &Kubectl<'_>, object: &Value) -> Result<(), String> {
     if let Err(e) = k.connect("/openapi/v2?timeout=32s").await {
         return Err(format!("failed to download openapi: {}", e.message()));
     }
-    let errors = match object.at("items") {
+    let errors: Vec<String> = match object.at("items") {
         Value::Array(items) if is_list(object) => items.iter().flat_map(untyped).collect(),
         _ if is_list(object) => vec![INVALID.to_string()],
         _ => untyped(object),
     };
-    match errors.as_slice() {
-        [] => Ok(()),
-        [one] => Err(one.clone()),
-        many => {
-            // An aggregate says the same thing once.
-            let mut said: Vec<&str> = Vec::new();
-            many.iter().for_each(|e| {
-                if !said.contains(&&**e) {
-                    said.push(e);
-                }
-            });
-            match said.as_slice() {
-                [one] => Err(one.to_string()),
-                many => Err(format!("[{}]", many.join(", "))),
-            }
-        }
-    }
+    if errors.is_empty() { Ok(()) } else { Err(api::field::aggregate(errors)) }
 }
 
 const INVALID: &str = "invalid object to validate";

@@ -40,13 +40,14 @@ pub async fn write(k: &Kubectl<'_>, verb: Verb) -> Result<(), Error> {
         Some(path) => k.io.read_file(path).map_err(|e| Error::text(format!("open {path}: {e}")))?,
     };
     let body = if body.is_empty() { Body::Empty } else { Body::Bytes(body.into()) };
-    send(k, verb, url, body).await
+    let (target, query) = parse(url);
+    send(k, verb, target, &query, body).await
 }
 
 /// `kubectl get --raw`.
 pub async fn get(k: &Kubectl<'_>, url: &str) -> Result<(), Error> {
     check_path(url)?;
-    let (target, query) = parse(url)?;
+    let (target, query) = parse(url);
     let collection = matches!(&target, Target::Resource { name, .. } if name.is_empty());
     let watch = query.iter().any(|(name, value)| name == "watch" && matches!(&**value, "1" | "true"));
     let verb = match collection {
@@ -54,7 +55,7 @@ pub async fn get(k: &Kubectl<'_>, url: &str) -> Result<(), Error> {
         true => Verb::List,
         false => Verb::Get,
     };
-    send(k, verb, url, Body::Empty).await
+    send(k, verb, target, &query, Body::Empty).await
 }
 
 fn check_path(url: &str) -> Result<(), Error> {
@@ -64,10 +65,8 @@ fn check_path(url: &str) -> Result<(), Error> {
     Err(Error::text(format!("--raw must be a valid URL path: parse {}: invalid URI for request", quote(url))))
 }
 
-async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, body: Body) -> Result<(), Error> {
-    let (target, pairs) = parse(url)?;
-    let query = query(verb, &target, &pairs)?;
-    let kind = kind_of(k, &target);
+async fn send(k: &Kubectl<'_>, verb: Verb, target: Target, pairs: &Pairs, body: Body) -> Result<(), Error> {
+    let query = query(verb, &target, pairs)?;
     if verb == Verb::Watch {
         let (_, mut stream) = k.respond(verb, target, query, body).await?;
         while let Some((event, body)) = stream.event_as_sent().await {
@@ -75,6 +74,7 @@ async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, body: Body) -> Result<(), 
         }
         return Ok(());
     }
+    let kind = k.list_kind(&target);
     let (answer, mut stream) = k.respond(verb, target, query, body).await?;
     match answer {
         Answer::Text(text) => k.out(&text),
@@ -137,15 +137,6 @@ fn collection((api_version, kind): &(String, String), list: &ObjectList) -> Stri
     out
 }
 
-/// The `apiVersion` and `kind` of a target's collection.
-fn kind_of(k: &Kubectl<'_>, target: &Target) -> (String, String) {
-    let Target::Resource { group, version, resource, .. } = target else { return Default::default() };
-    let mapper = k.mapper();
-    let found =
-        mapper.resources.iter().find(|m| m.group == **group && m.version == **version && m.plural == **resource);
-    found.map(|m| (m.api_version(), format!("{}List", m.kind))).unwrap_or_default()
-}
-
 /// The text of a document that is no object, `/version`.
 pub async fn text(k: &Kubectl<'_>, path: &str) -> Result<String, Error> {
     let (answer, _) = k.respond(Verb::Get, Target::Path(Str::from(path)), Query::None, Body::Empty).await?;
@@ -159,15 +150,14 @@ pub async fn text(k: &Kubectl<'_>, path: &str) -> Result<String, Error> {
 type Pairs = Vec<(String, String)>;
 
 /// A path of the API as a resource, where it is one, and its query.
-fn parse(url: &str) -> Result<(Target, Pairs), Error> {
+fn parse(url: &str) -> (Target, Pairs) {
     let (bare, query) = url.split_once('?').unwrap_or((url, ""));
     let pairs: Pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let parts: Vec<&str> = bare.trim_matches('/').split('/').collect();
-    let path = || Target::Path(Str::from(url));
     let (group, version, rest) = match parts.as_slice() {
         ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
         ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-        _ => return Ok((path(), pairs)),
+        _ => return (Target::Path(Str::from(url)), pairs),
     };
     let (namespace, rest) = match rest {
         ["namespaces", ns, more @ ..] if !more.is_empty() && !matches!(more, ["status"] | ["finalize"]) => (*ns, more),
@@ -182,7 +172,7 @@ fn parse(url: &str) -> Result<(Target, Pairs), Error> {
         namespace: Str::from(namespace),
         name: part(1),
     };
-    Ok((target, pairs))
+    (target, pairs)
 }
 
 /// The query's parameters that the verb takes; others are passed over, as the server does.

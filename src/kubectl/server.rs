@@ -361,19 +361,17 @@ impl<'a> Kubectl<'a> {
         }
     }
 
+    /// The `apiVersion` and `kind` of a target's collection; empty where it has none.
+    pub(crate) fn list_kind(&self, target: &Target) -> (String, String) {
+        let Target::Resource { group, version, resource, .. } = target else { return Default::default() };
+        let mapper = self.mapper();
+        let kind =
+            mapper.resources.iter().find(|m| m.group == **group && m.version == **version && m.plural == **resource);
+        kind.map(|m| (m.api_version(), format!("{}List", m.kind))).unwrap_or_default()
+    }
+
     async fn object(&self, request: Request) -> Result<Value, Error> {
-        let list = match &request.target {
-            Target::Resource { group, version, resource, .. } => {
-                let kind = self
-                    .mapper()
-                    .resources
-                    .iter()
-                    .find(|m| m.group == **group && m.version == **version && m.plural == **resource)
-                    .map(|m| (m.api_version(), format!("{}List", m.kind)));
-                kind.unwrap_or_default()
-            }
-            Target::Path(_) => Default::default(),
-        };
+        let list = self.list_kind(&request.target);
         let (_, _, response) = self.answer(request).await?;
         Ok(match response.answer {
             Answer::Object(o) => value_of(&o),

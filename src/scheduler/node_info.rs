@@ -2,13 +2,11 @@
 
 use crate::resources::{Resources, pod_requests};
 use api::core_v1::{Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm};
+use api::pod::{HostPort, host_ports};
 use api::selector::LabelSelector;
 use api::{Map, Rev, Str};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// A port on a node that a pod takes: address, protocol, number.
-pub type HostPort = (Str, Str, i32);
 
 /// A term of pod affinity, read once.
 #[derive(Clone)]
@@ -86,20 +84,6 @@ impl Terms {
             && self.preferred.is_empty()
             && self.preferred_anti.is_empty())
     }
-}
-
-/// The ports of its node that a pod takes (`GetHostPorts`).
-pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
-    let mut ports = Vec::new();
-    let sidecars = pod.spec.init_containers.iter().filter(|c| c.restart_policy.get() == Some("Always"));
-    for port in pod.spec.containers.iter().chain(sidecars).flat_map(|c| c.ports.iter()) {
-        if port.host_port > 0 {
-            let ip = if port.host_ip.is_empty() { "0.0.0.0".into() } else { port.host_ip.clone() };
-            let protocol = if port.protocol.is_empty() { "TCP".into() } else { port.protocol.clone() };
-            ports.push((ip, protocol, port.host_port));
-        }
-    }
-    ports
 }
 
 /// A pod with what is worked out of it once.

@@ -1,6 +1,7 @@
 //! What pods ask for and nodes have (`component-helpers/resource`, `framework.Resource`).
 
-use api::core_v1::{Container, Pod, ResourceRequirements};
+use api::core_v1::{Pod, ResourceRequirements};
+use api::pod::is_sidecar;
 use api::value::quantity::Format;
 use api::{Map, Quantity, Str};
 
@@ -122,10 +123,6 @@ fn container(requirements: &ResourceRequirements, scoring: bool) -> Sums {
         }
     }
     asked
-}
-
-fn is_sidecar(container: &Container) -> bool {
-    container.restart_policy.get() == Some("Always")
 }
 
 /// A pod's request: its containers and sidecars together, or its largest init container with the sidecars started

@@ -24,8 +24,8 @@ pub struct Reason {
 
 impl Reason {
     /// A reason without numbers.
-    pub fn plain(text: &'static str) -> Self {
-        Self { text: Cow::Borrowed(text), numbers: String::new() }
+    pub fn plain(text: impl Into<Cow<'static, str>>) -> Self {
+        Self { text: text.into(), numbers: String::new() }
     }
 }
 
@@ -40,11 +40,11 @@ pub struct Rejection {
 
 impl Rejection {
     /// A refusal that removing pods may cure.
-    pub fn unschedulable(text: &'static str) -> Self {
+    pub fn unschedulable(text: impl Into<Cow<'static, str>>) -> Self {
         Self { code: Code::Unschedulable, reasons: vec![Reason::plain(text)] }
     }
     /// A refusal that removing pods can't cure.
-    pub fn unresolvable(text: &'static str) -> Self {
+    pub fn unresolvable(text: impl Into<Cow<'static, str>>) -> Self {
         Self { code: Code::Unresolvable, reasons: vec![Reason::plain(text)] }
     }
     /// The same with what was compared.

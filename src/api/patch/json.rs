@@ -111,10 +111,15 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// The parts of a JSON pointer; none of the whole document's.
+pub fn pointer(path: &str) -> impl Iterator<Item = String> + '_ {
+    path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"))
+}
+
 /// The object or array that holds what a path names, and the last part of the path.
 fn container<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
-    let parts: Vec<String> = path.split('/').map(|t| t.replace("~1", "/").replace("~0", "~")).collect();
-    let [_, parents @ .., last] = parts.as_slice() else { return None };
+    let parts: Vec<String> = pointer(path).collect();
+    let [parents @ .., last] = parts.as_slice() else { return None };
     let con = parents.iter().try_fold(document, |v, t| match v {
         Value::Object(m) => m.get_mut(t),
         Value::Array(a) => {

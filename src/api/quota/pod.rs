@@ -191,7 +191,7 @@ fn over_containers<'a>(pod: &'a Pod, of: &dyn Fn(&'a Container) -> &'a ResourceL
     let mut most = ResourceList::default();
     for container in pod.spec.init_containers.iter() {
         let own = of(container);
-        if container.restart_policy.get() == Some("Always") {
+        if crate::pod::is_sidecar(container) {
             amounts::add_to(&mut sum, own);
             amounts::add_to(&mut sidecars, own);
             amounts::raise(&mut most, &sidecars);

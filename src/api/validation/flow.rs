@@ -3,7 +3,7 @@
 use super::at::{At, Errors};
 use super::internal::Internal;
 use super::metadata;
-use super::tree::{Tree, Write};
+use super::tree::{Tree, Write, star};
 use crate::json::Value;
 use crate::object::Ref;
 use crate::{field, names};
@@ -151,15 +151,6 @@ fn subject(subject: Tree, at: &At, errors: &mut Errors) {
             errors.forbidden(&at.child(other), format!("{other} is forbidden when subject kind is not '{kind}'"));
         }
     }
-}
-
-/// `*` alone, or any of what there is.
-fn star(values: Tree, what: &str, at: &At, errors: &mut Errors) -> bool {
-    let has_star = values.texts().contains(&"*");
-    if has_star && values.len() > 1 {
-        errors.invalid(at, values, format!("if '*' is present, must not specify other {what}"));
-    }
-    has_star
 }
 
 fn verbs(rule: Tree, at: &At, errors: &mut Errors) {

@@ -80,8 +80,7 @@ fn asked(file: &str) {
             let (verb, changes) = question.split_once(' ').expect("a verb");
             let mut new = base.clone();
             for (pointer, value) in Value::parse(changes).expect("JSON").as_object().expect("an object") {
-                let steps: Vec<String> =
-                    pointer.split('/').skip(1).map(|s| s.replace("~1", "/").replace("~0", "~")).collect();
+                let steps: Vec<String> = crate::patch::pointer(pointer).collect();
                 set(&mut new, &steps, value);
             }
             let status = base.get("status").cloned().unwrap_or_default();

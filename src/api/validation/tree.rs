@@ -142,6 +142,15 @@ impl Write<'_> {
     }
 }
 
+/// `*` alone, or any of what there is; says whether `*` is there.
+pub(super) fn star(values: Tree, what: &str, at: &At, errors: &mut super::Errors) -> bool {
+    let has_star = values.texts().contains(&"*");
+    if has_star && values.len() > 1 {
+        errors.invalid(at, values, format!("if '*' is present, must not specify other {what}"));
+    }
+    has_star
+}
+
 /// A label selector.
 pub(super) fn selector(selector: Tree, bad_values: bool, at: &At, errors: &mut super::Errors) {
     super::labels::plain(&selector.typed(), bad_values, at, errors);

@@ -1,7 +1,7 @@
 //! Webhook configurations, and the rules that they share with admission policies (admissionregistration's validation).
 
 use super::at::{At, Errors};
-use super::tree::{self, Tree, Write};
+use super::tree::{self, Tree, Write, star};
 use super::{labels, metadata};
 use crate::{SortSmall, names};
 
@@ -150,12 +150,6 @@ pub(super) fn rule_with_operations(rule: Tree, at: &At, errors: &mut Errors) {
     }
     resources(rule.get("resources"), &at.child("resources"), errors);
     optional_one_of(rule, "scope", &SCOPES, at, errors);
-}
-
-fn star(values: Tree, what: &str, at: &At, errors: &mut Errors) {
-    if values.len() > 1 && values.texts().contains(&"*") {
-        errors.invalid(at, values, format!("if '*' is present, must not specify other {what}"));
-    }
 }
 
 /// `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/scale` (`validateResources`).

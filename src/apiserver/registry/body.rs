@@ -121,19 +121,19 @@ fn unrecognized(why: &str, kind: &KindInfo, bytes: &[u8]) -> Status {
     ))
 }
 
-fn is_json(bytes: &[u8]) -> bool {
-    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
-}
-
 /// Reads JSON, or YAML where it isn't; with the duplicate fields found.
 pub fn parse(bytes: &[u8]) -> Result<(api::json::Value, Vec<String>), String> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut duplicates = Vec::new();
-    if !is_json(bytes) {
-        let value = api::yaml::parse(&text).map_err(|error| error.to_string())?;
-        return Ok((value, duplicates));
+    if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return parse_json(bytes);
     }
+    let value = api::yaml::parse(&String::from_utf8_lossy(bytes)).map_err(|error| error.to_string())?;
+    Ok((value, Vec::new()))
+}
+
+/// Reads JSON; with the duplicate fields found.
+pub fn parse_json(bytes: &[u8]) -> Result<(api::json::Value, Vec<String>), String> {
+    let mut duplicates = Vec::new();
     let mut note = |path: &str| duplicates.push(format!("duplicate field {path:?}"));
-    let value = api::json::Value::parse_with(&text, &mut note).map_err(|error| error.message)?;
+    let value = api::json::Value::parse_with(&String::from_utf8_lossy(bytes), &mut note).map_err(|e| e.message)?;
     Ok((value, duplicates))
 }

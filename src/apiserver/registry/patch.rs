@@ -129,10 +129,10 @@ impl Call {
     /// The request's patch, and the duplicate fields in it.
     pub(super) fn document(&self, patch: PatchType) -> Result<(Value, Vec<String>), Status> {
         let parsed = match &self.request.body {
-            Body::Bytes(bytes) if !api::json::is_valid(bytes) => {
-                return Err(Status::bad_request("invalid JSON patch"));
-            }
-            Body::Bytes(bytes) => super::body::parse(bytes),
+            Body::Bytes(bytes) => match super::body::parse_json(bytes) {
+                Err(_) if !api::json::is_valid(bytes) => return Err(Status::bad_request("invalid JSON patch")),
+                parsed => parsed,
+            },
             Body::Object(object) => Ok((api::json::to_value_bare(&**object), Vec::new())),
             Body::Empty => Err("unexpected end of JSON input".to_string()),
         };
@@ -246,12 +246,7 @@ fn touched(patch: PatchType, document: &Value) -> Value {
     let mut tree = Value::object();
     for operation in document.as_array().into_iter().flatten() {
         for pointer in ["path", "from"] {
-            let path: Vec<String> = operation
-                .str_at(&[pointer])
-                .split('/')
-                .skip(1)
-                .map(|key| key.replace("~1", "/").replace("~0", "~"))
-                .collect();
+            let path: Vec<String> = api::patch::pointer(operation.str_at(&[pointer])).collect();
             let keys: Vec<&str> = path.iter().map(String::as_str).collect();
             if !keys.is_empty() && tree.at(&keys).is_none() {
                 tree.set_at(&keys, Value::Null);

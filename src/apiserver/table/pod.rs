@@ -76,7 +76,7 @@ fn readiness_gates(pod: &Pod) -> String {
 }
 
 fn is_sidecar(container: Option<&&Container>) -> bool {
-    container.is_some_and(|c| c.restart_policy.get() == Some("Always"))
+    container.is_some_and(|c| api::pod::is_sidecar(c))
 }
 
 /// The READY and STATUS columns and the number of restarts, for observers.

@@ -3,10 +3,11 @@
 use super::ephemeral;
 use super::hash::container_hash;
 use super::record::PodRecordExt;
-use super::restart::{container_should_restart, is_sidecar, restarts_all, restarts_on_failure, should_be_restarted};
+use super::restart::{container_should_restart, restarts_all, restarts_on_failure, should_be_restarted};
 use crate::runtime::cri::{PodRecord, State};
 use api::Str;
 use api::core_v1::{Container, Pod};
+use api::pod::is_sidecar;
 
 /// What a probe last said of a container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

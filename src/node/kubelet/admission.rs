@@ -1,9 +1,9 @@
 //! What a kubelet takes on its node (pkg/kubelet/lifecycle/predicate.go).
 
 use super::qos::pod_requests;
-use super::restart::is_sidecar;
 use api::core_v1::{Node, NodeSelectorRequirement, Pod};
-use api::{Quantity, Rev, Str};
+use api::pod::{HostPort, host_ports, host_ports_conflict};
+use api::{Quantity, Rev};
 
 /// Why a pod is not taken.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,15 +84,6 @@ fn shortages(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Vec<Failure> {
     all
 }
 
-/// The ports of the node that a pod takes: address, protocol, number.
-fn host_ports(pod: &Pod) -> Vec<(Str, Str, i32)> {
-    let sidecars = pod.spec.init_containers.iter().filter(|c| is_sidecar(c));
-    let ports = pod.spec.containers.iter().chain(sidecars).flat_map(|c| c.ports.iter());
-    let or = |text: &Str, default: &str| if text.is_empty() { default.into() } else { text.clone() };
-    let taken = ports.filter(|port| port.host_port > 0);
-    taken.map(|port| (or(&port.host_ip, "0.0.0.0"), or(&port.protocol, "TCP"), port.host_port)).collect()
-}
-
 /// What a node has against a pod beside those that it has.
 ///
 /// # Errors
@@ -119,11 +110,8 @@ pub fn failures(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Result<Vec<Failu
     if !pod.spec.node_name.is_empty() && pod.spec.node_name != node.metadata.name {
         all.push(predicate("NodeName", "node(s) didn't match the requested node name"));
     }
-    let any = |ip: &Str| ip == "0.0.0.0";
     let wanted = host_ports(pod);
-    let is_taken = |taken: &(Str, Str, i32)| {
-        wanted.iter().any(|w| w.1 == taken.1 && w.2 == taken.2 && (w.0 == taken.0 || any(&w.0) || any(&taken.0)))
-    };
+    let is_taken = |taken: &HostPort| wanted.iter().any(|port| host_ports_conflict(port, taken));
     if !wanted.is_empty() && others.iter().any(|p| host_ports(p).iter().any(is_taken)) {
         all.push(predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports"));
     }

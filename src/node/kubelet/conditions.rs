@@ -2,10 +2,11 @@
 
 use super::phase::{FAILED, SUCCEEDED};
 use super::record::PodRecordExt;
-use super::restart::{all_are_removed, is_sidecar, should_restart_all};
+use super::restart::{all_are_removed, should_restart_all};
 use crate::runtime::cri::PodRecord;
 use api::Str;
 use api::core_v1::{ContainerStatus, Pod, PodCondition, PodStatus};
+use api::pod::is_sidecar;
 
 /// Whether a condition type is the kubelet's alone (pkg/kubelet/types/pod_status.go).
 pub fn is_kubelets(type_: &str) -> bool {

@@ -1,7 +1,8 @@
 //! A pod's phase from its containers' statuses (pkg/kubelet/kubelet_pods.go, getPhase).
 
-use super::restart::{RESTARTING_ALL, container_should_restart, is_sidecar};
+use super::restart::{RESTARTING_ALL, container_should_restart};
 use api::core_v1::{Container, ContainerStateTerminated, ContainerStatus, Pod};
+use api::pod::is_sidecar;
 
 /// `Pending`
 pub const PENDING: &str = "Pending";

@@ -3,13 +3,14 @@
 use super::actions::{LifeProbe, Verdict};
 use super::kubelet::Kubelet;
 use super::phase::is_terminal;
-use super::restart::{container_should_restart, is_restarting_all, is_sidecar};
+use super::restart::{container_should_restart, is_restarting_all};
 use super::{hooks, sync};
 use crate::runtime::cri::{Call, Reply};
 use crate::runtime::grpc::{Health, HealthCheck};
 use crate::runtime::http::HttpRequest;
 use crate::runtime::program::fetch;
 use api::core_v1::{Container, ContainerStatus, GRPCAction, Pod, PodStatus, Probe};
+use api::pod::is_sidecar;
 use api::{Rev, Str};
 use futures_util::future::select;
 use sim::sync::Notify;

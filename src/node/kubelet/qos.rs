@@ -1,7 +1,7 @@
 //! Quality of service and what a pod asks for (pkg/apis/core/v1/helper/qos, component-helpers/resource).
 
-use super::restart::is_sidecar;
 use api::core_v1::{Container, PodSpec, ResourceRequirements};
+use api::pod::is_sidecar;
 use api::{Map, Ptr, Quantity};
 
 /// `Guaranteed`

@@ -3,10 +3,10 @@
 
 use super::kubelet::Kubelet;
 use super::record::PodRecordExt;
-use super::restart::is_sidecar;
 use super::{admission, qos};
 use crate::runtime::cri::{Call, PodRecord, State};
 use api::core_v1::{Container, Pod, PodCondition, ResourceRequirements};
+use api::pod::is_sidecar;
 use api::{Quantity, Rev, SortSmall, Str, Time};
 use sim::Duration;
 use std::cell::RefCell;

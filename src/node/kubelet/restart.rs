@@ -4,11 +4,6 @@ use super::record::PodRecordExt;
 use crate::runtime::cri::{PodRecord, State};
 use api::core_v1::{Container, ContainerRestartRule, ContainerStatus, Pod, PodSpec, PodStatus};
 
-/// An init container with `restartPolicy: Always`.
-pub fn is_sidecar(container: &Container) -> bool {
-    container.restart_policy.get() == Some("Always")
-}
-
 /// The action of a rule that restarts all containers of the pod in place.
 const RESTART_ALL: &str = "RestartAllContainers";
 /// Why a container waits, and how it ended, while all of its pod are restarted.

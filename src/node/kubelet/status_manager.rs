@@ -3,11 +3,11 @@
 use super::conditions::{self, is_kubelets};
 use super::kubelet::Kubelet;
 use super::phase::{FAILED, is_terminal};
-use super::restart::is_sidecar;
 use super::ticks;
 use api::SortSmall;
 use api::core_v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use api::meta_v1::{DeleteOptions, Preconditions};
+use api::pod::is_sidecar;
 use api::{Ptr, Rev, Str, Time};
 use client::{Causes, Client, klog};
 use futures_util::future::select;

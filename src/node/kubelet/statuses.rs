@@ -3,7 +3,7 @@
 use super::phase::{self, is_terminal};
 use super::reasons::Reasons;
 use super::record::PodRecordExt;
-use super::restart::{is_sidecar, should_be_restarted};
+use super::restart::should_be_restarted;
 use super::{conditions, ephemeral, qos, restart};
 use crate::runtime::cri::{self, PodRecord, State};
 use api::SortSmall;
@@ -12,6 +12,7 @@ use api::core_v1::{
     ContainerUser, HostIP, LinuxContainerUser, Pod, PodCondition, PodIP, PodStatus, ResourceRequirements,
     VolumeMountStatus,
 };
+use api::pod::is_sidecar;
 use api::{List, Ptr, Str, Time};
 
 /// Asks for a container by name and id: whether it has started, and whether it is ready (`None`: no probe has a say).

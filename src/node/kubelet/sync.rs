@@ -255,7 +255,7 @@ impl Run<'_> {
         }
         for at in actions.start_init {
             let Some(container) = pod.spec.init_containers.get(at) else { continue };
-            if !self.start(container, &sandbox_id, &ip).await && !super::restart::is_sidecar(container) {
+            if !self.start(container, &sandbox_id, &ip).await && !api::pod::is_sidecar(container) {
                 return;
             }
         }

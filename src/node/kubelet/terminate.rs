@@ -4,11 +4,11 @@
 use super::actions::LifeProbe;
 use super::hooks;
 use super::kubelet::Kubelet;
-use super::restart::is_sidecar;
 use super::sync::status_of;
 use super::worker::{Outcome, Worker};
 use crate::runtime::cri::{Call, PodRecord, Reply, State};
 use api::core_v1::{Container, Pod};
+use api::pod::is_sidecar;
 use api::{Rev, Str};
 use client::klog;
 use sim::Duration;

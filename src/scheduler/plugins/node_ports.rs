@@ -2,8 +2,9 @@
 
 use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
-use crate::node_info::{HostPort, NodeInfo, PodInfo, host_ports};
+use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::Rejection;
+use api::pod::{host_ports, host_ports_conflict as conflict};
 
 /// Its row in the table.
 pub static PLUGIN: Plugin = Plugin {
@@ -12,11 +13,6 @@ pub static PLUGIN: Plugin = Plugin {
     hints: &[Hint::when(&[Change::AssignedPodDeleted], after_pod_deleted), Hint::always(&[Change::NodeAdded])],
     ..Plugin::named("NodePorts")
 };
-
-fn conflict(a: &HostPort, b: &HostPort) -> bool {
-    let any = |ip: &str| ip == "0.0.0.0" || ip.is_empty();
-    a.1 == b.1 && a.2 == b.2 && (a.0 == b.0 || any(&a.0) || any(&b.0))
-}
 
 fn after_pod_deleted(pod: &PodInfo, about: &About) -> bool {
     about.pod().0.is_none_or(|deleted| {

@@ -4,7 +4,7 @@ use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::storage::Storage;
-use crate::verdict::{Code, Reason, Rejection};
+use crate::verdict::Rejection;
 use api::Str;
 use api::core_v1::{PersistentVolumeClaim, Pod, Volume};
 use api::storage_v1::CSINode;
@@ -77,8 +77,7 @@ fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
             pod.metadata.namespace,
             api::go::quote(&name)
         );
-        let reasons = vec![Reason { text: text.into(), numbers: String::new() }];
-        return Some(Rejection { code: Code::Unresolvable, reasons });
+        return Some(Rejection::unresolvable(text));
     }
     if new.is_empty() {
         return None;
@@ -90,8 +89,7 @@ fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
     };
     if let Some((driver, _)) = new.iter().find(|(driver, _)| wants_it(driver) && !installed(driver)) {
         let text = format!("{driver} CSI driver is not installed on the node");
-        let reasons = vec![Reason { text: text.into(), numbers: String::new() }];
-        return Some(Rejection { code: Code::Unschedulable, reasons });
+        return Some(Rejection::unschedulable(text));
     }
     let csi_node = csi_node?;
     let limits = limits(&csi_node);

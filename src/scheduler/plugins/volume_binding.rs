@@ -4,7 +4,7 @@ use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::storage::uses_claim;
-use crate::verdict::{Code, Reason, Rejection};
+use crate::verdict::Rejection;
 
 /// Its row in the table.
 pub static PLUGIN: Plugin = Plugin {
@@ -25,10 +25,7 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
     if !cycle.pod.pod.spec.volumes.iter().any(|v| v.persistent_volume_claim.is_some() || v.ephemeral.is_some()) {
         return PreFilter::Skip;
     }
-    let reject = |text: String| {
-        let reasons = vec![Reason { text: text.into(), numbers: String::new() }];
-        PreFilter::Reject(Rejection { code: Code::Unresolvable, reasons })
-    };
+    let reject = |text: String| PreFilter::Reject(Rejection::unresolvable(text));
     match cycle.snapshot.storage.claims_of(&cycle.pod.pod) {
         Err(why) => reject(why),
         Ok(claims) if claims.is_empty() => PreFilter::Skip,

@@ -3,7 +3,7 @@
 use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
 use crate::node_info::{NodeInfo, PodInfo};
-use crate::verdict::{Code, Reason, Rejection};
+use crate::verdict::Rejection;
 use api::Str;
 use api::core_v1::{Pod, Volume};
 use api::json::Value;
@@ -74,8 +74,7 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
     for name in claims(pod) {
         let Some(claim) = cycle.snapshot.storage.claims.get(namespace, name) else {
             let text = format!("persistentvolumeclaim {} not found", api::go::quote(name));
-            let reasons = vec![Reason { text: text.into(), numbers: String::new() }];
-            return PreFilter::Reject(Rejection { code: Code::Unresolvable, reasons });
+            return PreFilter::Reject(Rejection::unresolvable(text));
         };
         if claim.spec.access_modes.iter().any(|mode| *mode == *"ReadWriteOncePod") {
             single.push(name.clone());

@@ -3,7 +3,7 @@
 use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
 use crate::node_info::{NodeInfo, PodInfo};
-use crate::verdict::{Code, Reason, Rejection};
+use crate::verdict::Rejection;
 use api::Str;
 use api::core_v1::PersistentVolume;
 use api::volume::claim_class;
@@ -50,10 +50,7 @@ fn topologies(volume: &PersistentVolume) -> Vec<Topology> {
 
 fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
     match of_pod(cycle) {
-        Err(text) => {
-            let reasons = vec![Reason { text: text.into(), numbers: String::new() }];
-            PreFilter::Reject(Rejection { code: Code::Unresolvable, reasons })
-        }
+        Err(text) => PreFilter::Reject(Rejection::unresolvable(text)),
         Ok(all) if all.is_empty() => PreFilter::Skip,
         Ok(all) => {
             let _ = cycle.state.zones.set(State(all));

@@ -4,6 +4,7 @@ pub mod complete;
 
 use crate::cluster::World;
 use crate::programs;
+use crate::terminal::VI;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use shell::process::{BrokenPipe, FileError, Input, LocalFuture, Output, Process, Program};
@@ -150,7 +151,7 @@ impl Terminal {
         let (commands, mut wanted) = mpsc::unbounded::<(u32, String)>();
         let (screen, keys, stop) = (Rc::new(Screen::default()), Rc::new(Keys::default()), Notify::new());
         let desk = Rc::new(Desk::default());
-        world.add_editor("vi", editor(&desk));
+        world.add_editor(VI, editor(&desk));
         let tools = world.tools();
         let (shown, typed, stopped) = (screen.clone(), keys.clone(), stop.clone());
         let process = programs::bash(

@@ -120,7 +120,7 @@ impl Around<'_> {
         for (i, container) in list.iter().enumerate() {
             let at = &list_at.index(i);
             self.common(&container.into(), at, errors);
-            let always = container.restart_policy.get() == Some("Always");
+            let always = crate::pod::is_sidecar(container);
             restart_policy(&container.restart_policy, &container.restart_policy_rules, at, errors);
             let earlier = self.spec.containers.iter().chain(list.iter().take(i));
             if earlier.into_iter().any(|c| c.name == container.name && !c.name.is_empty()) {
