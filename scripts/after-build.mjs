@@ -1,12 +1,15 @@
-// Runs after trunk's build, in its staging folder: makes every inline script a file, so that the page works under
+// Runs after trunk's build, in its staging folder: cuts the world in two, makes every inline script a file, so that the page works under
 // `script-src 'self' 'wasm-unsafe-eval'`, and names the build, so that a browser never pairs the page with another
 // build's world out of its cache.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { cut } from "./split.mjs";
 
 const folder = process.env.TRUNK_STAGING_DIR;
 const digest = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex").slice(0, 16);
+await cut(folder);
+
 const page = join(folder, "index.html");
 let html = readFileSync(page, "utf8");
 

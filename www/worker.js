@@ -63,6 +63,31 @@ const take = (bytes) => guarded(() => {
   turn();
 });
 
+// The build cuts the world in two (scripts/split.mjs): the second half is fetched once the first one runs, or at once
+// when something that it holds is called before. The first half calls it through a table, whose entry 0 is the fetching.
+const REST = new URL(`./world_rest.wasm${build}`, import.meta.url);
+// (module (import "a" "b" (func)) (export "c" (func 0))): a table takes no JavaScript function as it is.
+const PASS_ON = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 2, 7, 1, 1, 97, 1, 98, 0, 0, 7, 5, 1, 1, 99, 0, 0]);
+const REST_AFTER_MS = 2000;
+
+const expectRest = (first) => {
+  const table = first?.["~"];
+  if (!table) return; // a world in one piece
+  const there = () => table.get(table.length - 1) !== null;
+  const join = (module) => { if (!there()) new WebAssembly.Instance(module, { "~": first }); };
+  const fetchNow = () => {
+    const request = new XMLHttpRequest();
+    request.open("GET", REST, false);
+    request.responseType = "arraybuffer";
+    request.send();
+    if (request.status !== 200) throw new Error(`${REST.pathname}: ${request.status} ${request.statusText}`);
+    join(new WebAssembly.Module(request.response));
+  };
+  table.set(0, new WebAssembly.Instance(new WebAssembly.Module(PASS_ON), { a: { b: fetchNow } }).exports.c);
+  // What fails here is tried again when it is needed.
+  setTimeout(() => fetch(REST).then((answer) => (answer.ok ? answer.arrayBuffer() : Promise.reject(answer.status))).then(WebAssembly.compile).then(join, () => {}), REST_AFTER_MS);
+};
+
 let World = null;
 self.onmessage = ({ data }) => {
   const bytes = new Uint8Array(data);
@@ -72,7 +97,7 @@ self.onmessage = ({ data }) => {
 
 try {
   const module = await import(`./world.js${build}`);
-  await module.default({ module_or_path: new URL(`./world_bg.wasm${build}`, import.meta.url) });
+  expectRest(await module.default({ module_or_path: new URL(`./world_bg.wasm${build}`, import.meta.url) }));
   World = module.World;
   for (const bytes of waiting.splice(0)) take(bytes);
 } catch (error) {

@@ -1,0 +1,65 @@
+//! Cuts the world's WebAssembly in two, for the page's build: what a first visit runs, and the rest, which the worker
+//! fetches afterwards. `scripts/split.mjs` drives it.
+//!
+//! ```text
+//! split count WORLD COUNTED     a world that marks what ran; prints where the marks lie and how many there are
+//! split visits FOLDER           the messages of first visits, as visit-0, visit-1 ...
+//! split cut WORLD RAN FIRST REST
+//! ```
+
+mod count;
+mod cut;
+mod module;
+mod rehearsal;
+
+use module::Module;
+use rehearsal::Step;
+use std::error::Error;
+use std::fs::{read, write};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["count", world, counted] => {
+            let bytes = read(world)?;
+            let module = Module::read(&bytes)?;
+            let (out, base) = count::count(&module)?;
+            write(counted, out)?;
+            println!("{base} {}", module.defined());
+        }
+        ["visits", folder] => {
+            for (at, visit) in rehearsal::first_visits().iter().enumerate() {
+                write(format!("{folder}/visit-{at}"), as_bytes(visit))?;
+            }
+        }
+        ["cut", world, ran, first, rest] => {
+            let bytes = read(world)?;
+            let module = Module::read(&bytes)?;
+            let plan = cut::Plan::new(&module, &read(ran)?)?;
+            let (one, two) = cut::cut(&module, &plan)?;
+            write(first, one)?;
+            write(rest, two)?;
+        }
+        _ => return Err("split count WORLD COUNTED | split visits FOLDER | split cut WORLD RAN FIRST REST".into()),
+    }
+    Ok(())
+}
+
+/// Each step: its message's length and bytes, or 0 and the milliseconds; numbers in 4 bytes, little end first.
+fn as_bytes(steps: &[Step]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let number = |bytes: &mut Vec<u8>, n: u32| bytes.extend(n.to_le_bytes());
+    for step in steps {
+        match step {
+            Step::Send(message) => {
+                number(&mut bytes, message.len() as u32);
+                bytes.extend(message);
+            }
+            Step::Wait(milliseconds) => {
+                number(&mut bytes, 0);
+                number(&mut bytes, *milliseconds);
+            }
+        }
+    }
+    bytes
+}

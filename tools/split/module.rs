@@ -1,0 +1,134 @@
+//! What of a module the cut needs to know.
+
+use std::collections::BTreeSet;
+use wasmparser::{BinaryReaderError, ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
+
+/// A function by its number in the module: imported ones first, then those with a body.
+pub type Func = u32;
+
+/// A module of one memory, as wasm-bindgen leaves it.
+#[derive(Default)]
+pub struct Module<'a> {
+    /// The module itself.
+    pub bytes: &'a [u8],
+    /// Its types.
+    pub types: Vec<wasmparser::FuncType>,
+    /// How many functions are imported.
+    pub imported: u32,
+    /// The type of every function.
+    pub func_types: Vec<u32>,
+    /// Type of every table.
+    pub tables: Vec<wasmparser::TableType>,
+    /// Type of every global.
+    pub globals: Vec<wasmparser::GlobalType>,
+    /// Pages of 64 KiB that the memory has at first.
+    pub memory_pages: u64,
+    /// Its memory's type.
+    pub memory: Option<wasmparser::MemoryType>,
+    /// Bodies of the functions that have one.
+    pub bodies: Vec<FunctionBody<'a>>,
+    /// Functions that are exported, in a table, or started with.
+    pub rooted: BTreeSet<Func>,
+}
+
+impl<'a> Module<'a> {
+    /// Reads a module.
+    pub fn read(bytes: &'a [u8]) -> Result<Module<'a>, BinaryReaderError> {
+        let mut module = Module { bytes, ..Module::default() };
+        for payload in Parser::new(0).parse_all(bytes) {
+            module.take(payload?)?;
+        }
+        Ok(module)
+    }
+
+    /// How many functions have a body.
+    pub fn defined(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// The functions that a body names.
+    pub fn named_by(body: &FunctionBody<'a>) -> Result<Vec<Func>, BinaryReaderError> {
+        let mut named = Vec::new();
+        for operator in body.get_operators_reader()? {
+            match operator? {
+                Operator::Call { function_index }
+                | Operator::ReturnCall { function_index }
+                | Operator::RefFunc { function_index } => named.push(function_index),
+                _ => {}
+            }
+        }
+        Ok(named)
+    }
+
+    fn take(&mut self, payload: Payload<'a>) -> Result<(), BinaryReaderError> {
+        match payload {
+            Payload::TypeSection(section) => {
+                for group in section.into_iter_err_on_gc_types() {
+                    self.types.push(group?);
+                }
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    match import?.ty {
+                        TypeRef::Func(index) => {
+                            self.imported += 1;
+                            self.func_types.push(index);
+                        }
+                        TypeRef::Table(table) => self.tables.push(table),
+                        TypeRef::Global(global) => self.globals.push(global),
+                        TypeRef::Memory(memory) => self.remember(memory),
+                        _ => {}
+                    }
+                }
+            }
+            Payload::FunctionSection(section) => {
+                for index in section {
+                    self.func_types.push(index?);
+                }
+            }
+            Payload::TableSection(section) => {
+                for table in section {
+                    self.tables.push(table?.ty);
+                }
+            }
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    self.remember(memory?);
+                }
+            }
+            Payload::GlobalSection(section) => {
+                for global in section {
+                    self.globals.push(global?.ty);
+                }
+            }
+            Payload::ExportSection(section) => {
+                for export in section {
+                    let export = export?;
+                    if export.kind == ExternalKind::Func {
+                        self.rooted.insert(export.index);
+                    }
+                }
+            }
+            Payload::StartSection { func, .. } => {
+                self.rooted.insert(func);
+            }
+            Payload::ElementSection(section) => {
+                for element in section {
+                    if let ElementItems::Functions(functions) = element?.items {
+                        for function in functions {
+                            self.rooted.insert(function?);
+                        }
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.bodies.push(body),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, memory: wasmparser::MemoryType) {
+        self.memory_pages = memory.initial;
+        self.memory = Some(memory);
+    }
+}
