@@ -1,8 +1,8 @@
 // The world's worker: bytes in, bytes out, and the world's pace.
 //
 // From the page: ArrayBuffers; the first one starts the world, each further one is an input.
-// To the page: ArrayBuffers (what the world answered), `{failed: message}` when its wasm can't be loaded,
-// `{crashed: {message, stack}}` when it trapped or panicked; after either nothing more comes.
+// To the page: ArrayBuffers (what the world answered), `{failed: message}` when its wasm, or the second half of it,
+// can't be loaded, `{crashed: {message, stack}}` when it trapped or panicked; after either nothing more comes.
 
 const build = new URL(import.meta.url).search;
 let world = null;
@@ -27,9 +27,13 @@ const guarded = (step) => {
   } catch (error) {
     dead = true;
     world = null;
-    self.postMessage({ crashed: { message: panic || String(error), stack: String((error && error.stack) || "") } });
+    if (error instanceof NotLoaded) self.postMessage({ failed: error.message });
+    else self.postMessage({ crashed: { message: panic || String(error), stack: String((error && error.stack) || "") } });
   }
 };
+
+// A part of the world did not arrive.
+class NotLoaded extends Error {}
 
 // A timer of 0 ms is made to wait for 4 ms by the browser; a message to oneself is not.
 const channel = new MessageChannel();
@@ -79,8 +83,12 @@ const expectRest = (first) => {
     const request = new XMLHttpRequest();
     request.open("GET", REST, false);
     request.responseType = "arraybuffer";
-    request.send();
-    if (request.status !== 200) throw new Error(`${REST.pathname}: ${request.status} ${request.statusText}`);
+    try {
+      request.send();
+    } catch (error) {
+      throw new NotLoaded(`${REST.pathname}: ${error.message}`);
+    }
+    if (request.status !== 200) throw new NotLoaded(`${REST.pathname}: ${request.status} ${request.statusText}`);
     join(new WebAssembly.Module(request.response));
   };
   table.set(0, new WebAssembly.Instance(new WebAssembly.Module(PASS_ON), { a: { b: fetchNow } }).exports.c);

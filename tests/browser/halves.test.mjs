@@ -43,7 +43,7 @@ test("a second half that never comes is named where it lacks, and the cluster bo
   await field.press("Escape");
   await field.press("Enter");
   const box = page.getByRole("alertdialog");
-  await box.waitFor({ timeout: 20_000 });
+  await box.getByText("The simulation could not be loaded").waitFor({ timeout: 20_000 });
   await box.getByText("Report", { exact: true }).click();
   await box.getByText(/world_rest\.wasm: 503/).first().waitFor();
   await close();
