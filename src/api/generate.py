@@ -18,11 +18,11 @@ mut pub ref return self Self static struct super trait true type unsafe use wher
 do final macro override priv typeof unsized virtual yield try gen'''.split())
 
 DYNAMIC_GROUPS = {'admissionregistration_v1', 'certificates_v1', 'flowcontrol_v1', 'resource_v1', 'storagemigration_v1',
-                  'apiextensions_v1', 'apiregistration_v1', 'scheduling_v1alpha3'}
+                  'apiextensions_v1', 'apiregistration_v1', 'scheduling_v1alpha3', 'version'}
 DYNAMIC_TYPES = re.compile(
     r'core_v1::(AWS|Azure|Ceph|Cinder|FC|Flex|Flocker|GCE|GitRepo|Gluster|ISCSI|Photon|Portworx|Quobyte|RBD|ScaleIO|'
     r'StorageOS|Vsphere|ClusterTrust|PodCertificateProj|ComponentS|ComponentC|ConfigMapNodeConfig|NodeConfig|'
-    r'PodVolumeHealth|SELinux|WindowsSec|AppArmor)')
+    r'PodVolumeHealth|SELinux|WindowsSec|AppArmor)|meta_v1::API(GroupList|Versions)')
 # Struct fields of these names are shared between versions of an object.
 SHARED = {'spec', 'status', 'template', 'jobTemplate'}
 
@@ -34,6 +34,8 @@ def module(name):
         return f'{p[3]}_{p[4]}'
     if name.startswith('io.k8s.apimachinery.pkg.apis.'):
         return f'{p[5]}_{p[6]}'
+    if name.startswith('io.k8s.apimachinery.pkg.version.'):
+        return 'version'
     if name.startswith('io.k8s.apiextensions'):
         return 'apiextensions_v1'
     if name.startswith('io.k8s.kube-aggregator'):
@@ -116,6 +118,13 @@ def kind(f, ptr=False):
             'Option<IntOrString>': 'OIntOrString'}.get(t, t)
 
 
+def raw(f):
+    """The type without a shape of its own at the bottom of a field."""
+    if 'ref' in f:
+        return None if is_struct(f['ref']) or short(f['ref']) in VALUES else f['ref']
+    return raw(f['array']) if 'array' in f else raw(f['map']) if 'map' in f else None
+
+
 def go_named(go, version):
     """The named Go types inside a field's type, as Go's errors print them: []PullPolicy=string -> []v1.PullPolicy."""
     known = {'Quantity': 'resource.Quantity', 'IntOrString': 'intstr.IntOrString', 'RawExtension': 'runtime.RawExtension',
@@ -152,8 +161,8 @@ def field(name, f, required, version):
     for word, flag in (('merge', 'PATCH_MERGE'), ('retainKeys', 'PATCH_RETAIN_KEYS'), ('replace', 'PATCH_REPLACE')):
         if word in ps.split(','):
             flags.append(flag)
-    if f.get('mapType') == 'atomic':
-        flags.append('MAP_ATOMIC')
+    if 'mapType' in f:
+        flags.append({'atomic': 'MAP_ATOMIC', 'granular': 'MAP_GRANULAR'}[f['mapType']])
     if name in required:
         flags.append('REQUIRED')
     more = []
@@ -170,6 +179,8 @@ def field(name, f, required, version):
         more.append(f'M::Go({text(go_named(go, version))})')
     if 'inline' in f:
         more.append(f'M::Inline({text(f["inline"])})')
+    if raw(f):
+        more.append(f'M::Raw({text(raw(f))})')
     return f'f({text(name)}, {kind(f, ptr)}, {" | ".join(flags) or "0"}, &[{", ".join(more)}])'
 
 
@@ -207,7 +218,7 @@ def type_source(name):
             out.append(f'resource!({s} {kind_static(t["gvk"])});')
     order = t.get('order', [])
     assert sorted(order) == names, name
-    out.append(f'pub static {st}: TypeDesc = TypeDesc {{\n    go: {text(version + "." + s)},\n    fields: &[\n'
+    out.append(f'pub static {st}: TypeDesc = TypeDesc {{\n    name: {text(name)},\n    fields: &[\n'
                + ''.join(f'        {field(fn, fields[fn], t.get("required", []), version)},\n' for fn in names)
                + f'    ],\n    order: &{[names.index(x) for x in order]},\n    atomic: {str(t.get("mapType") == "atomic").lower()},\n'
                + f'    kind: {"Some(&table::" + kind_static(t["gvk"]) + ")" if "gvk" in t else "None"},\n'

@@ -30,7 +30,7 @@ pub(crate) fn fields(object: &dyn Object) -> Option<impl Iterator<Item = Field<'
 }
 
 fn layout(desc: &TypeDesc) -> Option<&'static str> {
-    let at = table::LAYOUTS.binary_search_by(|(go, _)| (*go).cmp(desc.go)).ok()?;
+    let at = table::LAYOUTS.binary_search_by(|(go, _)| (*go).cmp(desc.go())).ok()?;
     table::LAYOUTS.get(at).map(|(_, layout)| *layout)
 }
 

@@ -17,6 +17,7 @@ pub mod internal;
 pub mod json;
 pub mod names;
 pub mod object;
+pub mod openapi;
 pub mod patch;
 pub mod pod;
 pub mod quota;

@@ -71,6 +71,8 @@ pub const PATCH_REPLACE: u16 = 64;
 pub const MAP_ATOMIC: u16 = 128;
 /// Required by the OpenAPI schema.
 pub const REQUIRED: u16 = 256;
+/// `+mapType=granular` of a field whose type is atomic elsewhere.
+pub const MAP_GRANULAR: u16 = 512;
 
 /// What few fields have.
 pub enum FieldMeta {
@@ -86,6 +88,8 @@ pub enum FieldMeta {
     Go(&'static str),
     /// The Go struct that is inlined here, for type errors.
     Inline(&'static str),
+    /// What OpenAPI calls the type of a [`Type::Raw`].
+    Raw(&'static str),
 }
 
 /// A field of a struct.
@@ -131,6 +135,8 @@ impl FieldDesc {
         go Go -> &'static str;
         /// The Go struct inlined here.
         inline Inline -> &'static str;
+        /// The name of a type without a shape of its own.
+        raw Raw -> &'static str;
     }
 }
 
@@ -141,8 +147,8 @@ pub(crate) const fn f(name: &'static str, ty: Type, flags: u16, more: &'static [
 
 /// A struct type.
 pub struct TypeDesc {
-    /// As Go's errors name it: `v1.PodSpec`.
-    pub go: &'static str,
+    /// As OpenAPI names it: `io.k8s.api.core.v1.PodSpec`.
+    pub name: &'static str,
     /// Sorted by name.
     pub fields: &'static [FieldDesc],
     /// The fields in Go's order, by number.
@@ -156,6 +162,11 @@ pub struct TypeDesc {
 }
 
 impl TypeDesc {
+    /// As Go's errors name it: `v1.PodSpec`.
+    pub fn go(&self) -> &'static str {
+        let package = self.name.rsplit_once('.').and_then(|(path, _)| path.rfind('.'));
+        package.and_then(|dot| self.name.get(dot + 1..)).unwrap_or(self.name)
+    }
     /// The number of a field.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.fields.binary_search_by(|f| f.name.cmp(name)).ok()

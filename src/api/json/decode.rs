@@ -365,7 +365,7 @@ impl<'a> Decoder<'a> {
                     }
                     seen |= bit;
                     self.path.push(Step::Field(f));
-                    self.owner = desc.go;
+                    self.owner = desc.go();
                     self.value(m, &f.ty, f, 0)?;
                     self.owner = before;
                     self.path.pop();
@@ -595,7 +595,7 @@ fn type_name(t: &'static Type) -> String {
         Type::Quantity | Type::OQuantity => "resource.Quantity".into(),
         Type::IntOrString | Type::OIntOrString => "intstr.IntOrString".into(),
         Type::Raw => "runtime.RawExtension".into(),
-        Type::Struct(d) | Type::Ptr(d) => d.go.into(),
+        Type::Struct(d) | Type::Ptr(d) => d.go().into(),
         Type::List(e) => format!("[]{}", type_name(e)),
         Type::Map(e) => format!("map[string]{}", type_name(e)),
     }

@@ -61,7 +61,7 @@ impl Schema {
             }
         };
         let f = desc.field(key).ok_or_else(|| {
-            let name = desc.go.rsplit('.').next().unwrap_or("");
+            let name = desc.name.rsplit('.').next().unwrap_or("");
             Error(format!("unable to find api field in struct {name} for the json field {}", crate::go::quote(key)))
         })?;
         let strategy = if f.is(PATCH_MERGE) {

@@ -1732,6 +1732,22 @@ pub static CORE_V1_API_GROUP: KindInfo = KindInfo {
     desc: &meta_v1::API_GROUP,
 };
 
+pub static CORE_V1_API_GROUP_LIST: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "APIGroupList",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &meta_v1::API_GROUP_LIST,
+};
+
 pub static CORE_V1_API_RESOURCE_LIST: KindInfo = KindInfo {
     group: "",
     version: "v1",
@@ -1746,6 +1762,22 @@ pub static CORE_V1_API_RESOURCE_LIST: KindInfo = KindInfo {
     subresources: &[],
     storage_version_hash: "",
     desc: &meta_v1::API_RESOURCE_LIST,
+};
+
+pub static CORE_V1_API_VERSIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "APIVersions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &meta_v1::API_VERSIONS,
 };
 
 pub static CORE_V1_BINDING: KindInfo = KindInfo {
@@ -2295,7 +2327,9 @@ pub static CORE_V1_STATUS: KindInfo = KindInfo {
 /// Every kind, sorted by group, version, kind.
 pub static KINDS: &[&KindInfo] = &[
     &CORE_V1_API_GROUP,
+    &CORE_V1_API_GROUP_LIST,
     &CORE_V1_API_RESOURCE_LIST,
+    &CORE_V1_API_VERSIONS,
     &CORE_V1_BINDING,
     &CORE_V1_COMPONENT_STATUS,
     &CORE_V1_COMPONENT_STATUS_LIST,

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static APPLY_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.ApplyConfiguration",
+    name: "io.k8s.api.admissionregistration.v1.ApplyConfiguration",
     fields: &[
         f("expression", T::Str, OMIT, &[]),
     ],
@@ -14,7 +14,7 @@ pub static APPLY_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static AUDIT_ANNOTATION: TypeDesc = TypeDesc {
-    go: "v1.AuditAnnotation",
+    name: "io.k8s.api.admissionregistration.v1.AuditAnnotation",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
         f("valueExpression", T::Str, REQUIRED, &[]),
@@ -26,7 +26,7 @@ pub static AUDIT_ANNOTATION: TypeDesc = TypeDesc {
 };
 
 pub static EXPRESSION_WARNING: TypeDesc = TypeDesc {
-    go: "v1.ExpressionWarning",
+    name: "io.k8s.api.admissionregistration.v1.ExpressionWarning",
     fields: &[
         f("fieldRef", T::Str, REQUIRED, &[]),
         f("warning", T::Str, REQUIRED, &[]),
@@ -38,7 +38,7 @@ pub static EXPRESSION_WARNING: TypeDesc = TypeDesc {
 };
 
 pub static JSON_PATCH: TypeDesc = TypeDesc {
-    go: "v1.JSONPatch",
+    name: "io.k8s.api.admissionregistration.v1.JSONPatch",
     fields: &[
         f("expression", T::Str, OMIT, &[]),
     ],
@@ -49,7 +49,7 @@ pub static JSON_PATCH: TypeDesc = TypeDesc {
 };
 
 pub static MATCH_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.MatchCondition",
+    name: "io.k8s.api.admissionregistration.v1.MatchCondition",
     fields: &[
         f("expression", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -61,7 +61,7 @@ pub static MATCH_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static MATCH_RESOURCES: TypeDesc = TypeDesc {
-    go: "v1.MatchResources",
+    name: "io.k8s.api.admissionregistration.v1.MatchResources",
     fields: &[
         f("excludeResourceRules", T::List(&T::Struct(&admissionregistration_v1::NAMED_RULE_WITH_OPERATIONS)), OMIT | LIST_ATOMIC, &[]),
         f("matchPolicy", T::OStr, OMIT, &[M::Enum(&["Equivalent", "Exact"]), M::Go("v1.MatchPolicyType")]),
@@ -76,7 +76,7 @@ pub static MATCH_RESOURCES: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_ADMISSION_POLICY: TypeDesc = TypeDesc {
-    go: "v1.MutatingAdmissionPolicy",
+    name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -90,7 +90,7 @@ pub static MUTATING_ADMISSION_POLICY: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_ADMISSION_POLICY_BINDING: TypeDesc = TypeDesc {
-    go: "v1.MutatingAdmissionPolicyBinding",
+    name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -104,7 +104,7 @@ pub static MUTATING_ADMISSION_POLICY_BINDING: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_ADMISSION_POLICY_BINDING_LIST: TypeDesc = TypeDesc {
-    go: "v1.MutatingAdmissionPolicyBindingList",
+    name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&admissionregistration_v1::MUTATING_ADMISSION_POLICY_BINDING)), REQUIRED, &[]),
@@ -118,7 +118,7 @@ pub static MUTATING_ADMISSION_POLICY_BINDING_LIST: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_ADMISSION_POLICY_BINDING_SPEC: TypeDesc = TypeDesc {
-    go: "v1.MutatingAdmissionPolicyBindingSpec",
+    name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingSpec",
     fields: &[
         f("matchResources", T::Ptr(&admissionregistration_v1::MATCH_RESOURCES), OMIT, &[]),
         f("paramRef", T::Ptr(&admissionregistration_v1::PARAM_REF), OMIT, &[]),
@@ -131,7 +131,7 @@ pub static MUTATING_ADMISSION_POLICY_BINDING_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_ADMISSION_POLICY_LIST: TypeDesc = TypeDesc {
-    go: "v1.MutatingAdmissionPolicyList",
+    name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&admissionregistration_v1::MUTATING_ADMISSION_POLICY)), REQUIRED, &[]),
@@ -145,7 +145,7 @@ pub static MUTATING_ADMISSION_POLICY_LIST: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_ADMISSION_POLICY_SPEC: TypeDesc = TypeDesc {
-    go: "v1.MutatingAdmissionPolicySpec",
+    name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec",
     fields: &[
         f("failurePolicy", T::OStr, OMIT, &[M::Enum(&["Fail", "Ignore"]), M::Go("v1.FailurePolicyType")]),
         f("matchConditions", T::List(&T::Struct(&admissionregistration_v1::MATCH_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["name"]), M::MergeKey("name")]),
@@ -162,7 +162,7 @@ pub static MUTATING_ADMISSION_POLICY_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_WEBHOOK: TypeDesc = TypeDesc {
-    go: "v1.MutatingWebhook",
+    name: "io.k8s.api.admissionregistration.v1.MutatingWebhook",
     fields: &[
         f("admissionReviewVersions", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
         f("clientConfig", T::Struct(&admissionregistration_v1::WEBHOOK_CLIENT_CONFIG), REQUIRED, &[]),
@@ -184,7 +184,7 @@ pub static MUTATING_WEBHOOK: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_WEBHOOK_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.MutatingWebhookConfiguration",
+    name: "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -198,7 +198,7 @@ pub static MUTATING_WEBHOOK_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static MUTATING_WEBHOOK_CONFIGURATION_LIST: TypeDesc = TypeDesc {
-    go: "v1.MutatingWebhookConfigurationList",
+    name: "io.k8s.api.admissionregistration.v1.MutatingWebhookConfigurationList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&admissionregistration_v1::MUTATING_WEBHOOK_CONFIGURATION)), REQUIRED, &[]),
@@ -212,7 +212,7 @@ pub static MUTATING_WEBHOOK_CONFIGURATION_LIST: TypeDesc = TypeDesc {
 };
 
 pub static MUTATION: TypeDesc = TypeDesc {
-    go: "v1.Mutation",
+    name: "io.k8s.api.admissionregistration.v1.Mutation",
     fields: &[
         f("applyConfiguration", T::Ptr(&admissionregistration_v1::APPLY_CONFIGURATION), OMIT, &[]),
         f("jsonPatch", T::Ptr(&admissionregistration_v1::JSON_PATCH), OMIT, &[]),
@@ -225,7 +225,7 @@ pub static MUTATION: TypeDesc = TypeDesc {
 };
 
 pub static NAMED_RULE_WITH_OPERATIONS: TypeDesc = TypeDesc {
-    go: "v1.NamedRuleWithOperations",
+    name: "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations",
     fields: &[
         f("apiGroups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Inline("RuleWithOperations.Rule")]),
         f("apiVersions", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Inline("RuleWithOperations.Rule")]),
@@ -241,7 +241,7 @@ pub static NAMED_RULE_WITH_OPERATIONS: TypeDesc = TypeDesc {
 };
 
 pub static PARAM_KIND: TypeDesc = TypeDesc {
-    go: "v1.ParamKind",
+    name: "io.k8s.api.admissionregistration.v1.ParamKind",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("kind", T::Str, OMIT, &[]),
@@ -253,7 +253,7 @@ pub static PARAM_KIND: TypeDesc = TypeDesc {
 };
 
 pub static PARAM_REF: TypeDesc = TypeDesc {
-    go: "v1.ParamRef",
+    name: "io.k8s.api.admissionregistration.v1.ParamRef",
     fields: &[
         f("name", T::Str, OMIT, &[]),
         f("namespace", T::Str, OMIT, &[]),
@@ -267,7 +267,7 @@ pub static PARAM_REF: TypeDesc = TypeDesc {
 };
 
 pub static RULE_WITH_OPERATIONS: TypeDesc = TypeDesc {
-    go: "v1.RuleWithOperations",
+    name: "io.k8s.api.admissionregistration.v1.RuleWithOperations",
     fields: &[
         f("apiGroups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Inline("Rule")]),
         f("apiVersions", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Inline("Rule")]),
@@ -282,7 +282,7 @@ pub static RULE_WITH_OPERATIONS: TypeDesc = TypeDesc {
 };
 
 pub static SERVICE_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.ServiceReference",
+    name: "io.k8s.api.admissionregistration.v1.ServiceReference",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("namespace", T::Str, REQUIRED, &[]),
@@ -296,7 +296,7 @@ pub static SERVICE_REFERENCE: TypeDesc = TypeDesc {
 };
 
 pub static TYPE_CHECKING: TypeDesc = TypeDesc {
-    go: "v1.TypeChecking",
+    name: "io.k8s.api.admissionregistration.v1.TypeChecking",
     fields: &[
         f("expressionWarnings", T::List(&T::Struct(&admissionregistration_v1::EXPRESSION_WARNING)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -307,7 +307,7 @@ pub static TYPE_CHECKING: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicy",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -322,7 +322,7 @@ pub static VALIDATING_ADMISSION_POLICY: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY_BINDING: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicyBinding",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -336,7 +336,7 @@ pub static VALIDATING_ADMISSION_POLICY_BINDING: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY_BINDING_LIST: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicyBindingList",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&admissionregistration_v1::VALIDATING_ADMISSION_POLICY_BINDING)), REQUIRED, &[]),
@@ -350,7 +350,7 @@ pub static VALIDATING_ADMISSION_POLICY_BINDING_LIST: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY_BINDING_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicyBindingSpec",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec",
     fields: &[
         f("matchResources", T::Ptr(&admissionregistration_v1::MATCH_RESOURCES), OMIT, &[]),
         f("paramRef", T::Ptr(&admissionregistration_v1::PARAM_REF), OMIT, &[]),
@@ -364,7 +364,7 @@ pub static VALIDATING_ADMISSION_POLICY_BINDING_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY_LIST: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicyList",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&admissionregistration_v1::VALIDATING_ADMISSION_POLICY)), REQUIRED, &[]),
@@ -378,7 +378,7 @@ pub static VALIDATING_ADMISSION_POLICY_LIST: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicySpec",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec",
     fields: &[
         f("auditAnnotations", T::List(&T::Struct(&admissionregistration_v1::AUDIT_ANNOTATION)), OMIT | LIST_ATOMIC, &[]),
         f("failurePolicy", T::OStr, OMIT, &[M::Enum(&["Fail", "Ignore"]), M::Go("v1.FailurePolicyType")]),
@@ -395,7 +395,7 @@ pub static VALIDATING_ADMISSION_POLICY_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_ADMISSION_POLICY_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ValidatingAdmissionPolicyStatus",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), OMIT | LIST_MAP, &[M::Keys(&["type"])]),
         f("observedGeneration", T::I64, OMIT, &[]),
@@ -408,7 +408,7 @@ pub static VALIDATING_ADMISSION_POLICY_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_WEBHOOK: TypeDesc = TypeDesc {
-    go: "v1.ValidatingWebhook",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingWebhook",
     fields: &[
         f("admissionReviewVersions", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
         f("clientConfig", T::Struct(&admissionregistration_v1::WEBHOOK_CLIENT_CONFIG), REQUIRED, &[]),
@@ -429,7 +429,7 @@ pub static VALIDATING_WEBHOOK: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_WEBHOOK_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.ValidatingWebhookConfiguration",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -443,7 +443,7 @@ pub static VALIDATING_WEBHOOK_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATING_WEBHOOK_CONFIGURATION_LIST: TypeDesc = TypeDesc {
-    go: "v1.ValidatingWebhookConfigurationList",
+    name: "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfigurationList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&admissionregistration_v1::VALIDATING_WEBHOOK_CONFIGURATION)), REQUIRED, &[]),
@@ -457,7 +457,7 @@ pub static VALIDATING_WEBHOOK_CONFIGURATION_LIST: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATION: TypeDesc = TypeDesc {
-    go: "v1.Validation",
+    name: "io.k8s.api.admissionregistration.v1.Validation",
     fields: &[
         f("expression", T::Str, REQUIRED, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -471,7 +471,7 @@ pub static VALIDATION: TypeDesc = TypeDesc {
 };
 
 pub static VARIABLE: TypeDesc = TypeDesc {
-    go: "v1.Variable",
+    name: "io.k8s.api.admissionregistration.v1.Variable",
     fields: &[
         f("expression", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -483,7 +483,7 @@ pub static VARIABLE: TypeDesc = TypeDesc {
 };
 
 pub static WEBHOOK_CLIENT_CONFIG: TypeDesc = TypeDesc {
-    go: "v1.WebhookClientConfig",
+    name: "io.k8s.api.admissionregistration.v1.WebhookClientConfig",
     fields: &[
         f("caBundle", T::Bytes, OMIT, &[]),
         f("service", T::Ptr(&admissionregistration_v1::SERVICE_REFERENCE), OMIT, &[]),

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static CUSTOM_RESOURCE_COLUMN_DEFINITION: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceColumnDefinition",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition",
     fields: &[
         f("description", T::Str, OMIT, &[]),
         f("format", T::Str, OMIT, &[]),
@@ -19,7 +19,7 @@ pub static CUSTOM_RESOURCE_COLUMN_DEFINITION: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_CONVERSION: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceConversion",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion",
     fields: &[
         f("strategy", T::Str, REQUIRED, &[M::Go("v1.ConversionStrategyType")]),
         f("webhook", T::Ptr(&apiextensions_v1::WEBHOOK_CONVERSION), OMIT, &[]),
@@ -31,7 +31,7 @@ pub static CUSTOM_RESOURCE_CONVERSION: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinition",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -46,7 +46,7 @@ pub static CUSTOM_RESOURCE_DEFINITION: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinitionCondition",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -62,7 +62,7 @@ pub static CUSTOM_RESOURCE_DEFINITION_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION_LIST: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinitionList",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apiextensions_v1::CUSTOM_RESOURCE_DEFINITION)), REQUIRED, &[]),
@@ -76,7 +76,7 @@ pub static CUSTOM_RESOURCE_DEFINITION_LIST: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION_NAMES: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinitionNames",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
     fields: &[
         f("categories", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -92,7 +92,7 @@ pub static CUSTOM_RESOURCE_DEFINITION_NAMES: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION_SPEC: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinitionSpec",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec",
     fields: &[
         f("conversion", T::Ptr(&apiextensions_v1::CUSTOM_RESOURCE_CONVERSION), OMIT, &[]),
         f("group", T::Str, REQUIRED, &[]),
@@ -108,7 +108,7 @@ pub static CUSTOM_RESOURCE_DEFINITION_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION_STATUS: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinitionStatus",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus",
     fields: &[
         f("acceptedNames", T::Struct(&apiextensions_v1::CUSTOM_RESOURCE_DEFINITION_NAMES), 0, &[]),
         f("conditions", T::List(&T::Struct(&apiextensions_v1::CUSTOM_RESOURCE_DEFINITION_CONDITION)), LIST_MAP, &[M::Keys(&["type"])]),
@@ -122,7 +122,7 @@ pub static CUSTOM_RESOURCE_DEFINITION_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_DEFINITION_VERSION: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceDefinitionVersion",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion",
     fields: &[
         f("additionalPrinterColumns", T::List(&T::Struct(&apiextensions_v1::CUSTOM_RESOURCE_COLUMN_DEFINITION)), OMIT | LIST_ATOMIC, &[]),
         f("deprecated", T::Bool, OMIT, &[]),
@@ -141,7 +141,7 @@ pub static CUSTOM_RESOURCE_DEFINITION_VERSION: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_SUBRESOURCE_SCALE: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceSubresourceScale",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceScale",
     fields: &[
         f("labelSelectorPath", T::OStr, OMIT, &[]),
         f("specReplicasPath", T::Str, REQUIRED, &[]),
@@ -154,7 +154,7 @@ pub static CUSTOM_RESOURCE_SUBRESOURCE_SCALE: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_SUBRESOURCE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceSubresourceStatus",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus",
     fields: &[
     ],
     order: &[],
@@ -164,7 +164,7 @@ pub static CUSTOM_RESOURCE_SUBRESOURCE_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_SUBRESOURCES: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceSubresources",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresources",
     fields: &[
         f("scale", T::Ptr(&apiextensions_v1::CUSTOM_RESOURCE_SUBRESOURCE_SCALE), OMIT, &[]),
         f("status", T::Ptr(&apiextensions_v1::CUSTOM_RESOURCE_SUBRESOURCE_STATUS), OMIT, &[]),
@@ -176,7 +176,7 @@ pub static CUSTOM_RESOURCE_SUBRESOURCES: TypeDesc = TypeDesc {
 };
 
 pub static CUSTOM_RESOURCE_VALIDATION: TypeDesc = TypeDesc {
-    go: "v1.CustomResourceValidation",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceValidation",
     fields: &[
         f("openAPIV3Schema", T::Ptr(&apiextensions_v1::JSON_SCHEMA_PROPS), OMIT, &[]),
     ],
@@ -187,7 +187,7 @@ pub static CUSTOM_RESOURCE_VALIDATION: TypeDesc = TypeDesc {
 };
 
 pub static EXTERNAL_DOCUMENTATION: TypeDesc = TypeDesc {
-    go: "v1.ExternalDocumentation",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ExternalDocumentation",
     fields: &[
         f("description", T::Str, OMIT, &[]),
         f("url", T::Str, OMIT, &[]),
@@ -199,26 +199,26 @@ pub static EXTERNAL_DOCUMENTATION: TypeDesc = TypeDesc {
 };
 
 pub static JSON_SCHEMA_PROPS: TypeDesc = TypeDesc {
-    go: "v1.JSONSchemaProps",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",
     fields: &[
         f("$ref", T::OStr, OMIT, &[]),
         f("$schema", T::Str, OMIT, &[M::Go("v1.JSONSchemaURL")]),
-        f("additionalItems", T::Raw, OMIT, &[]),
-        f("additionalProperties", T::Raw, OMIT, &[]),
+        f("additionalItems", T::Raw, OMIT, &[M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool")]),
+        f("additionalProperties", T::Raw, OMIT, &[M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool")]),
         f("allOf", T::List(&T::Struct(&apiextensions_v1::JSON_SCHEMA_PROPS)), OMIT | LIST_ATOMIC, &[]),
         f("anyOf", T::List(&T::Struct(&apiextensions_v1::JSON_SCHEMA_PROPS)), OMIT | LIST_ATOMIC, &[]),
-        f("default", T::Raw, OMIT, &[]),
+        f("default", T::Raw, OMIT, &[M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON")]),
         f("definitions", T::Map(&T::Struct(&apiextensions_v1::JSON_SCHEMA_PROPS)), OMIT, &[M::Go("v1.JSONSchemaDefinitions")]),
-        f("dependencies", T::Map(&T::Raw), OMIT, &[M::Go("v1.JSONSchemaDependencies")]),
+        f("dependencies", T::Map(&T::Raw), OMIT, &[M::Go("v1.JSONSchemaDependencies"), M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray")]),
         f("description", T::Str, OMIT, &[]),
-        f("enum", T::List(&T::Raw), OMIT | LIST_ATOMIC, &[]),
-        f("example", T::Raw, OMIT, &[]),
+        f("enum", T::List(&T::Raw), OMIT | LIST_ATOMIC, &[M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON")]),
+        f("example", T::Raw, OMIT, &[M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON")]),
         f("exclusiveMaximum", T::Bool, OMIT, &[]),
         f("exclusiveMinimum", T::Bool, OMIT, &[]),
         f("externalDocs", T::Ptr(&apiextensions_v1::EXTERNAL_DOCUMENTATION), OMIT, &[]),
         f("format", T::Str, OMIT, &[]),
         f("id", T::Str, OMIT, &[]),
-        f("items", T::Raw, OMIT, &[]),
+        f("items", T::Raw, OMIT, &[M::Raw("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray")]),
         f("maxItems", T::OI64, OMIT, &[]),
         f("maxLength", T::OI64, OMIT, &[]),
         f("maxProperties", T::OI64, OMIT, &[]),
@@ -253,7 +253,7 @@ pub static JSON_SCHEMA_PROPS: TypeDesc = TypeDesc {
 };
 
 pub static SELECTABLE_FIELD: TypeDesc = TypeDesc {
-    go: "v1.SelectableField",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField",
     fields: &[
         f("jsonPath", T::Str, REQUIRED, &[]),
     ],
@@ -264,7 +264,7 @@ pub static SELECTABLE_FIELD: TypeDesc = TypeDesc {
 };
 
 pub static SERVICE_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.ServiceReference",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("namespace", T::Str, REQUIRED, &[]),
@@ -278,7 +278,7 @@ pub static SERVICE_REFERENCE: TypeDesc = TypeDesc {
 };
 
 pub static VALIDATION_RULE: TypeDesc = TypeDesc {
-    go: "v1.ValidationRule",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule",
     fields: &[
         f("fieldPath", T::Str, OMIT, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -294,7 +294,7 @@ pub static VALIDATION_RULE: TypeDesc = TypeDesc {
 };
 
 pub static WEBHOOK_CLIENT_CONFIG: TypeDesc = TypeDesc {
-    go: "v1.WebhookClientConfig",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig",
     fields: &[
         f("caBundle", T::Bytes, OMIT, &[]),
         f("service", T::Ptr(&apiextensions_v1::SERVICE_REFERENCE), OMIT, &[]),
@@ -307,7 +307,7 @@ pub static WEBHOOK_CLIENT_CONFIG: TypeDesc = TypeDesc {
 };
 
 pub static WEBHOOK_CONVERSION: TypeDesc = TypeDesc {
-    go: "v1.WebhookConversion",
+    name: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion",
     fields: &[
         f("clientConfig", T::Ptr(&apiextensions_v1::WEBHOOK_CLIENT_CONFIG), OMIT, &[]),
         f("conversionReviewVersions", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),

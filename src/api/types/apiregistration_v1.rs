@@ -3,7 +3,7 @@
 use super::*;
 
 pub static API_SERVICE: TypeDesc = TypeDesc {
-    go: "v1.APIService",
+    name: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -18,7 +18,7 @@ pub static API_SERVICE: TypeDesc = TypeDesc {
 };
 
 pub static API_SERVICE_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.APIServiceCondition",
+    name: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -33,7 +33,7 @@ pub static API_SERVICE_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static API_SERVICE_LIST: TypeDesc = TypeDesc {
-    go: "v1.APIServiceList",
+    name: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apiregistration_v1::API_SERVICE)), REQUIRED, &[]),
@@ -47,7 +47,7 @@ pub static API_SERVICE_LIST: TypeDesc = TypeDesc {
 };
 
 pub static API_SERVICE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.APIServiceSpec",
+    name: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec",
     fields: &[
         f("caBundle", T::Bytes, OMIT | LIST_ATOMIC, &[]),
         f("group", T::Str, OMIT, &[]),
@@ -64,7 +64,7 @@ pub static API_SERVICE_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static API_SERVICE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.APIServiceStatus",
+    name: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&apiregistration_v1::API_SERVICE_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
     ],
@@ -75,7 +75,7 @@ pub static API_SERVICE_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static SERVICE_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.ServiceReference",
+    name: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference",
     fields: &[
         f("name", T::Str, OMIT, &[]),
         f("namespace", T::Str, OMIT, &[]),

@@ -13,10 +13,10 @@ pub struct ControllerRevision {
 object!(ControllerRevision CONTROLLER_REVISION kind { 0 api_version, 1 data, 2 kind, 3 metadata, 4 revision });
 resource!(ControllerRevision APPS_V1_CONTROLLER_REVISION);
 pub static CONTROLLER_REVISION: TypeDesc = TypeDesc {
-    go: "v1.ControllerRevision",
+    name: "io.k8s.api.apps.v1.ControllerRevision",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
-        f("data", T::Raw, REQUIRED, &[]),
+        f("data", T::Raw, REQUIRED, &[M::Raw("io.k8s.apimachinery.pkg.runtime.RawExtension")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("metadata", T::Struct(&meta_v1::OBJECT_META), 0, &[]),
         f("revision", T::I64, 0, &[]),
@@ -36,7 +36,7 @@ pub struct ControllerRevisionList {
 }
 object!(ControllerRevisionList CONTROLLER_REVISION_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CONTROLLER_REVISION_LIST: TypeDesc = TypeDesc {
-    go: "v1.ControllerRevisionList",
+    name: "io.k8s.api.apps.v1.ControllerRevisionList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apps_v1::CONTROLLER_REVISION)), REQUIRED, &[]),
@@ -60,7 +60,7 @@ pub struct DaemonSet {
 object!(DaemonSet DAEMON_SET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(DaemonSet APPS_V1_DAEMON_SET);
 pub static DAEMON_SET: TypeDesc = TypeDesc {
-    go: "v1.DaemonSet",
+    name: "io.k8s.api.apps.v1.DaemonSet",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -84,7 +84,7 @@ pub struct DaemonSetCondition {
 }
 object!(DaemonSetCondition DAEMON_SET_CONDITION { 0 last_transition_time, 1 message, 2 reason, 3 status, 4 type_ });
 pub static DAEMON_SET_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.DaemonSetCondition",
+    name: "io.k8s.api.apps.v1.DaemonSetCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -107,7 +107,7 @@ pub struct DaemonSetList {
 }
 object!(DaemonSetList DAEMON_SET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static DAEMON_SET_LIST: TypeDesc = TypeDesc {
-    go: "v1.DaemonSetList",
+    name: "io.k8s.api.apps.v1.DaemonSetList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apps_v1::DAEMON_SET)), REQUIRED, &[]),
@@ -130,7 +130,7 @@ pub struct DaemonSetSpec {
 }
 object!(DaemonSetSpec DAEMON_SET_SPEC { 0 min_ready_seconds, 1 revision_history_limit, 2 selector, 3 template, 4 update_strategy });
 pub static DAEMON_SET_SPEC: TypeDesc = TypeDesc {
-    go: "v1.DaemonSetSpec",
+    name: "io.k8s.api.apps.v1.DaemonSetSpec",
     fields: &[
         f("minReadySeconds", T::I32, OMIT, &[]),
         f("revisionHistoryLimit", T::OI32, OMIT, &[]),
@@ -159,7 +159,7 @@ pub struct DaemonSetStatus {
 }
 object!(DaemonSetStatus DAEMON_SET_STATUS { 0 collision_count, 1 conditions, 2 current_number_scheduled, 3 desired_number_scheduled, 4 number_available, 5 number_misscheduled, 6 number_ready, 7 number_unavailable, 8 observed_generation, 9 updated_number_scheduled });
 pub static DAEMON_SET_STATUS: TypeDesc = TypeDesc {
-    go: "v1.DaemonSetStatus",
+    name: "io.k8s.api.apps.v1.DaemonSetStatus",
     fields: &[
         f("collisionCount", T::OI32, OMIT, &[]),
         f("conditions", T::List(&T::Struct(&apps_v1::DAEMON_SET_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
@@ -185,7 +185,7 @@ pub struct DaemonSetUpdateStrategy {
 }
 object!(DaemonSetUpdateStrategy DAEMON_SET_UPDATE_STRATEGY { 0 rolling_update, 1 type_ });
 pub static DAEMON_SET_UPDATE_STRATEGY: TypeDesc = TypeDesc {
-    go: "v1.DaemonSetUpdateStrategy",
+    name: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
     fields: &[
         f("rollingUpdate", T::Ptr(&apps_v1::ROLLING_UPDATE_DAEMON_SET), OMIT, &[]),
         f("type", T::Str, OMIT, &[M::Enum(&["OnDelete", "RollingUpdate"]), M::Go("v1.DaemonSetUpdateStrategyType")]),
@@ -207,7 +207,7 @@ pub struct Deployment {
 object!(Deployment DEPLOYMENT kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Deployment APPS_V1_DEPLOYMENT);
 pub static DEPLOYMENT: TypeDesc = TypeDesc {
-    go: "v1.Deployment",
+    name: "io.k8s.api.apps.v1.Deployment",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -232,7 +232,7 @@ pub struct DeploymentCondition {
 }
 object!(DeploymentCondition DEPLOYMENT_CONDITION { 0 last_transition_time, 1 last_update_time, 2 message, 3 reason, 4 status, 5 type_ });
 pub static DEPLOYMENT_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.DeploymentCondition",
+    name: "io.k8s.api.apps.v1.DeploymentCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("lastUpdateTime", T::Time, 0, &[]),
@@ -256,7 +256,7 @@ pub struct DeploymentList {
 }
 object!(DeploymentList DEPLOYMENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static DEPLOYMENT_LIST: TypeDesc = TypeDesc {
-    go: "v1.DeploymentList",
+    name: "io.k8s.api.apps.v1.DeploymentList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apps_v1::DEPLOYMENT)), REQUIRED, &[]),
@@ -282,7 +282,7 @@ pub struct DeploymentSpec {
 }
 object!(DeploymentSpec DEPLOYMENT_SPEC { 0 min_ready_seconds, 1 paused, 2 progress_deadline_seconds, 3 replicas, 4 revision_history_limit, 5 selector, 6 strategy, 7 template });
 pub static DEPLOYMENT_SPEC: TypeDesc = TypeDesc {
-    go: "v1.DeploymentSpec",
+    name: "io.k8s.api.apps.v1.DeploymentSpec",
     fields: &[
         f("minReadySeconds", T::I32, OMIT, &[]),
         f("paused", T::Bool, OMIT, &[]),
@@ -313,7 +313,7 @@ pub struct DeploymentStatus {
 }
 object!(DeploymentStatus DEPLOYMENT_STATUS { 0 available_replicas, 1 collision_count, 2 conditions, 3 observed_generation, 4 ready_replicas, 5 replicas, 6 terminating_replicas, 7 unavailable_replicas, 8 updated_replicas });
 pub static DEPLOYMENT_STATUS: TypeDesc = TypeDesc {
-    go: "v1.DeploymentStatus",
+    name: "io.k8s.api.apps.v1.DeploymentStatus",
     fields: &[
         f("availableReplicas", T::I32, OMIT, &[]),
         f("collisionCount", T::OI32, OMIT, &[]),
@@ -338,7 +338,7 @@ pub struct DeploymentStrategy {
 }
 object!(DeploymentStrategy DEPLOYMENT_STRATEGY { 0 rolling_update, 1 type_ });
 pub static DEPLOYMENT_STRATEGY: TypeDesc = TypeDesc {
-    go: "v1.DeploymentStrategy",
+    name: "io.k8s.api.apps.v1.DeploymentStrategy",
     fields: &[
         f("rollingUpdate", T::Ptr(&apps_v1::ROLLING_UPDATE_DEPLOYMENT), OMIT, &[]),
         f("type", T::Str, OMIT, &[M::Enum(&["Recreate", "RollingUpdate"]), M::Go("v1.DeploymentStrategyType")]),
@@ -360,7 +360,7 @@ pub struct ReplicaSet {
 object!(ReplicaSet REPLICA_SET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ReplicaSet APPS_V1_REPLICA_SET);
 pub static REPLICA_SET: TypeDesc = TypeDesc {
-    go: "v1.ReplicaSet",
+    name: "io.k8s.api.apps.v1.ReplicaSet",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -384,7 +384,7 @@ pub struct ReplicaSetCondition {
 }
 object!(ReplicaSetCondition REPLICA_SET_CONDITION { 0 last_transition_time, 1 message, 2 reason, 3 status, 4 type_ });
 pub static REPLICA_SET_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.ReplicaSetCondition",
+    name: "io.k8s.api.apps.v1.ReplicaSetCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -407,7 +407,7 @@ pub struct ReplicaSetList {
 }
 object!(ReplicaSetList REPLICA_SET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static REPLICA_SET_LIST: TypeDesc = TypeDesc {
-    go: "v1.ReplicaSetList",
+    name: "io.k8s.api.apps.v1.ReplicaSetList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apps_v1::REPLICA_SET)), REQUIRED, &[]),
@@ -429,7 +429,7 @@ pub struct ReplicaSetSpec {
 }
 object!(ReplicaSetSpec REPLICA_SET_SPEC { 0 min_ready_seconds, 1 replicas, 2 selector, 3 template });
 pub static REPLICA_SET_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ReplicaSetSpec",
+    name: "io.k8s.api.apps.v1.ReplicaSetSpec",
     fields: &[
         f("minReadySeconds", T::I32, OMIT, &[]),
         f("replicas", T::OI32, OMIT, &[]),
@@ -454,7 +454,7 @@ pub struct ReplicaSetStatus {
 }
 object!(ReplicaSetStatus REPLICA_SET_STATUS { 0 available_replicas, 1 conditions, 2 fully_labeled_replicas, 3 observed_generation, 4 ready_replicas, 5 replicas, 6 terminating_replicas });
 pub static REPLICA_SET_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ReplicaSetStatus",
+    name: "io.k8s.api.apps.v1.ReplicaSetStatus",
     fields: &[
         f("availableReplicas", T::I32, OMIT, &[]),
         f("conditions", T::List(&T::Struct(&apps_v1::REPLICA_SET_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
@@ -477,7 +477,7 @@ pub struct RollingUpdateDaemonSet {
 }
 object!(RollingUpdateDaemonSet ROLLING_UPDATE_DAEMON_SET { 0 max_surge, 1 max_unavailable });
 pub static ROLLING_UPDATE_DAEMON_SET: TypeDesc = TypeDesc {
-    go: "v1.RollingUpdateDaemonSet",
+    name: "io.k8s.api.apps.v1.RollingUpdateDaemonSet",
     fields: &[
         f("maxSurge", T::OIntOrString, OMIT, &[]),
         f("maxUnavailable", T::OIntOrString, OMIT, &[]),
@@ -495,7 +495,7 @@ pub struct RollingUpdateDeployment {
 }
 object!(RollingUpdateDeployment ROLLING_UPDATE_DEPLOYMENT { 0 max_surge, 1 max_unavailable });
 pub static ROLLING_UPDATE_DEPLOYMENT: TypeDesc = TypeDesc {
-    go: "v1.RollingUpdateDeployment",
+    name: "io.k8s.api.apps.v1.RollingUpdateDeployment",
     fields: &[
         f("maxSurge", T::OIntOrString, OMIT, &[]),
         f("maxUnavailable", T::OIntOrString, OMIT, &[]),
@@ -513,7 +513,7 @@ pub struct RollingUpdateStatefulSetStrategy {
 }
 object!(RollingUpdateStatefulSetStrategy ROLLING_UPDATE_STATEFUL_SET_STRATEGY { 0 max_unavailable, 1 partition });
 pub static ROLLING_UPDATE_STATEFUL_SET_STRATEGY: TypeDesc = TypeDesc {
-    go: "v1.RollingUpdateStatefulSetStrategy",
+    name: "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy",
     fields: &[
         f("maxUnavailable", T::OIntOrString, OMIT, &[]),
         f("partition", T::OI32, OMIT, &[]),
@@ -535,7 +535,7 @@ pub struct StatefulSet {
 object!(StatefulSet STATEFUL_SET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(StatefulSet APPS_V1_STATEFUL_SET);
 pub static STATEFUL_SET: TypeDesc = TypeDesc {
-    go: "v1.StatefulSet",
+    name: "io.k8s.api.apps.v1.StatefulSet",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -559,7 +559,7 @@ pub struct StatefulSetCondition {
 }
 object!(StatefulSetCondition STATEFUL_SET_CONDITION { 0 last_transition_time, 1 message, 2 reason, 3 status, 4 type_ });
 pub static STATEFUL_SET_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetCondition",
+    name: "io.k8s.api.apps.v1.StatefulSetCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -582,7 +582,7 @@ pub struct StatefulSetList {
 }
 object!(StatefulSetList STATEFUL_SET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static STATEFUL_SET_LIST: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetList",
+    name: "io.k8s.api.apps.v1.StatefulSetList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&apps_v1::STATEFUL_SET)), REQUIRED, &[]),
@@ -601,7 +601,7 @@ pub struct StatefulSetOrdinals {
 }
 object!(StatefulSetOrdinals STATEFUL_SET_ORDINALS { 0 start });
 pub static STATEFUL_SET_ORDINALS: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetOrdinals",
+    name: "io.k8s.api.apps.v1.StatefulSetOrdinals",
     fields: &[
         f("start", T::I32, 0, &[]),
     ],
@@ -618,7 +618,7 @@ pub struct StatefulSetPersistentVolumeClaimRetentionPolicy {
 }
 object!(StatefulSetPersistentVolumeClaimRetentionPolicy STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY { 0 when_deleted, 1 when_scaled });
 pub static STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetPersistentVolumeClaimRetentionPolicy",
+    name: "io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy",
     fields: &[
         f("whenDeleted", T::Str, OMIT, &[M::Go("v1.PersistentVolumeClaimRetentionPolicyType")]),
         f("whenScaled", T::Str, OMIT, &[M::Go("v1.PersistentVolumeClaimRetentionPolicyType")]),
@@ -645,7 +645,7 @@ pub struct StatefulSetSpec {
 }
 object!(StatefulSetSpec STATEFUL_SET_SPEC { 0 min_ready_seconds, 1 ordinals, 2 persistent_volume_claim_retention_policy, 3 pod_management_policy, 4 replicas, 5 revision_history_limit, 6 selector, 7 service_name, 8 template, 9 update_strategy, 10 volume_claim_templates });
 pub static STATEFUL_SET_SPEC: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetSpec",
+    name: "io.k8s.api.apps.v1.StatefulSetSpec",
     fields: &[
         f("minReadySeconds", T::I32, OMIT, &[]),
         f("ordinals", T::Ptr(&apps_v1::STATEFUL_SET_ORDINALS), OMIT, &[]),
@@ -680,7 +680,7 @@ pub struct StatefulSetStatus {
 }
 object!(StatefulSetStatus STATEFUL_SET_STATUS { 0 available_replicas, 1 collision_count, 2 conditions, 3 current_replicas, 4 current_revision, 5 observed_generation, 6 ready_replicas, 7 replicas, 8 update_revision, 9 updated_replicas });
 pub static STATEFUL_SET_STATUS: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetStatus",
+    name: "io.k8s.api.apps.v1.StatefulSetStatus",
     fields: &[
         f("availableReplicas", T::I32, 0, &[]),
         f("collisionCount", T::OI32, OMIT, &[]),
@@ -706,7 +706,7 @@ pub struct StatefulSetUpdateStrategy {
 }
 object!(StatefulSetUpdateStrategy STATEFUL_SET_UPDATE_STRATEGY { 0 rolling_update, 1 type_ });
 pub static STATEFUL_SET_UPDATE_STRATEGY: TypeDesc = TypeDesc {
-    go: "v1.StatefulSetUpdateStrategy",
+    name: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
     fields: &[
         f("rollingUpdate", T::Ptr(&apps_v1::ROLLING_UPDATE_STATEFUL_SET_STRATEGY), OMIT, &[]),
         f("type", T::Str, OMIT, &[M::Enum(&["OnDelete", "Recreate", "RollingUpdate"]), M::Go("v1.StatefulSetUpdateStrategyType")]),

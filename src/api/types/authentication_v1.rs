@@ -11,7 +11,7 @@ pub struct BoundObjectReference {
 }
 object!(BoundObjectReference BOUND_OBJECT_REFERENCE { 0 api_version, 1 kind, 2 name, 3 uid });
 pub static BOUND_OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.BoundObjectReference",
+    name: "io.k8s.api.authentication.v1.BoundObjectReference",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("kind", T::Str, OMIT, &[]),
@@ -34,7 +34,7 @@ pub struct SelfSubjectReview {
 object!(SelfSubjectReview SELF_SUBJECT_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 status });
 resource!(SelfSubjectReview AUTHENTICATION_V1_SELF_SUBJECT_REVIEW);
 pub static SELF_SUBJECT_REVIEW: TypeDesc = TypeDesc {
-    go: "v1.SelfSubjectReview",
+    name: "io.k8s.api.authentication.v1.SelfSubjectReview",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -53,7 +53,7 @@ pub struct SelfSubjectReviewStatus {
 }
 object!(SelfSubjectReviewStatus SELF_SUBJECT_REVIEW_STATUS { 0 user_info });
 pub static SELF_SUBJECT_REVIEW_STATUS: TypeDesc = TypeDesc {
-    go: "v1.SelfSubjectReviewStatus",
+    name: "io.k8s.api.authentication.v1.SelfSubjectReviewStatus",
     fields: &[
         f("userInfo", T::Struct(&authentication_v1::USER_INFO), 0, &[]),
     ],
@@ -74,7 +74,7 @@ pub struct TokenRequest {
 object!(TokenRequest TOKEN_REQUEST kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(TokenRequest AUTHENTICATION_V1_TOKEN_REQUEST);
 pub static TOKEN_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.TokenRequest",
+    name: "io.k8s.api.authentication.v1.TokenRequest",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -97,7 +97,7 @@ pub struct TokenRequestSpec {
 }
 object!(TokenRequestSpec TOKEN_REQUEST_SPEC { 0 attestations, 1 audiences, 2 bound_object_ref, 3 expiration_seconds });
 pub static TOKEN_REQUEST_SPEC: TypeDesc = TypeDesc {
-    go: "v1.TokenRequestSpec",
+    name: "io.k8s.api.authentication.v1.TokenRequestSpec",
     fields: &[
         f("attestations", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.AttestationValue")]),
         f("audiences", T::List(&T::Str), LIST_ATOMIC, &[]),
@@ -117,7 +117,7 @@ pub struct TokenRequestStatus {
 }
 object!(TokenRequestStatus TOKEN_REQUEST_STATUS { 0 expiration_timestamp, 1 token });
 pub static TOKEN_REQUEST_STATUS: TypeDesc = TypeDesc {
-    go: "v1.TokenRequestStatus",
+    name: "io.k8s.api.authentication.v1.TokenRequestStatus",
     fields: &[
         f("expirationTimestamp", T::Time, 0, &[]),
         f("token", T::Str, 0, &[]),
@@ -139,7 +139,7 @@ pub struct TokenReview {
 object!(TokenReview TOKEN_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(TokenReview AUTHENTICATION_V1_TOKEN_REVIEW);
 pub static TOKEN_REVIEW: TypeDesc = TypeDesc {
-    go: "v1.TokenReview",
+    name: "io.k8s.api.authentication.v1.TokenReview",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -160,7 +160,7 @@ pub struct TokenReviewSpec {
 }
 object!(TokenReviewSpec TOKEN_REVIEW_SPEC { 0 audiences, 1 token });
 pub static TOKEN_REVIEW_SPEC: TypeDesc = TypeDesc {
-    go: "v1.TokenReviewSpec",
+    name: "io.k8s.api.authentication.v1.TokenReviewSpec",
     fields: &[
         f("audiences", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("token", T::Str, OMIT | REQUIRED, &[]),
@@ -180,7 +180,7 @@ pub struct TokenReviewStatus {
 }
 object!(TokenReviewStatus TOKEN_REVIEW_STATUS { 0 audiences, 1 authenticated, 2 error, 3 user });
 pub static TOKEN_REVIEW_STATUS: TypeDesc = TypeDesc {
-    go: "v1.TokenReviewStatus",
+    name: "io.k8s.api.authentication.v1.TokenReviewStatus",
     fields: &[
         f("audiences", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("authenticated", T::Bool, OMIT, &[]),
@@ -202,7 +202,7 @@ pub struct UserInfo {
 }
 object!(UserInfo USER_INFO { 0 extra, 1 groups, 2 uid, 3 username });
 pub static USER_INFO: TypeDesc = TypeDesc {
-    go: "v1.UserInfo",
+    name: "io.k8s.api.authentication.v1.UserInfo",
     fields: &[
         f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue")]),
         f("groups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),

@@ -9,7 +9,7 @@ pub struct FieldSelectorAttributes {
 }
 object!(FieldSelectorAttributes FIELD_SELECTOR_ATTRIBUTES { 0 raw_selector, 1 requirements });
 pub static FIELD_SELECTOR_ATTRIBUTES: TypeDesc = TypeDesc {
-    go: "v1.FieldSelectorAttributes",
+    name: "io.k8s.api.authorization.v1.FieldSelectorAttributes",
     fields: &[
         f("rawSelector", T::Str, OMIT, &[]),
         f("requirements", T::List(&T::Struct(&meta_v1::FIELD_SELECTOR_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
@@ -27,7 +27,7 @@ pub struct LabelSelectorAttributes {
 }
 object!(LabelSelectorAttributes LABEL_SELECTOR_ATTRIBUTES { 0 raw_selector, 1 requirements });
 pub static LABEL_SELECTOR_ATTRIBUTES: TypeDesc = TypeDesc {
-    go: "v1.LabelSelectorAttributes",
+    name: "io.k8s.api.authorization.v1.LabelSelectorAttributes",
     fields: &[
         f("rawSelector", T::Str, OMIT, &[]),
         f("requirements", T::List(&T::Struct(&meta_v1::LABEL_SELECTOR_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
@@ -49,7 +49,7 @@ pub struct LocalSubjectAccessReview {
 object!(LocalSubjectAccessReview LOCAL_SUBJECT_ACCESS_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(LocalSubjectAccessReview AUTHORIZATION_V1_LOCAL_SUBJECT_ACCESS_REVIEW);
 pub static LOCAL_SUBJECT_ACCESS_REVIEW: TypeDesc = TypeDesc {
-    go: "v1.LocalSubjectAccessReview",
+    name: "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -70,7 +70,7 @@ pub struct NonResourceAttributes {
 }
 object!(NonResourceAttributes NON_RESOURCE_ATTRIBUTES { 0 path, 1 verb });
 pub static NON_RESOURCE_ATTRIBUTES: TypeDesc = TypeDesc {
-    go: "v1.NonResourceAttributes",
+    name: "io.k8s.api.authorization.v1.NonResourceAttributes",
     fields: &[
         f("path", T::Str, OMIT, &[]),
         f("verb", T::Str, OMIT, &[]),
@@ -88,7 +88,7 @@ pub struct NonResourceRule {
 }
 object!(NonResourceRule NON_RESOURCE_RULE { 0 non_resource_urls, 1 verbs });
 pub static NON_RESOURCE_RULE: TypeDesc = TypeDesc {
-    go: "v1.NonResourceRule",
+    name: "io.k8s.api.authorization.v1.NonResourceRule",
     fields: &[
         f("nonResourceURLs", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("verbs", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
@@ -113,7 +113,7 @@ pub struct ResourceAttributes {
 }
 object!(ResourceAttributes RESOURCE_ATTRIBUTES { 0 field_selector, 1 group, 2 label_selector, 3 name, 4 namespace, 5 resource, 6 subresource, 7 verb, 8 version });
 pub static RESOURCE_ATTRIBUTES: TypeDesc = TypeDesc {
-    go: "v1.ResourceAttributes",
+    name: "io.k8s.api.authorization.v1.ResourceAttributes",
     fields: &[
         f("fieldSelector", T::Ptr(&authorization_v1::FIELD_SELECTOR_ATTRIBUTES), OMIT, &[]),
         f("group", T::Str, OMIT, &[]),
@@ -140,7 +140,7 @@ pub struct ResourceRule {
 }
 object!(ResourceRule RESOURCE_RULE { 0 api_groups, 1 resource_names, 2 resources, 3 verbs });
 pub static RESOURCE_RULE: TypeDesc = TypeDesc {
-    go: "v1.ResourceRule",
+    name: "io.k8s.api.authorization.v1.ResourceRule",
     fields: &[
         f("apiGroups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("resourceNames", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -164,7 +164,7 @@ pub struct SelfSubjectAccessReview {
 object!(SelfSubjectAccessReview SELF_SUBJECT_ACCESS_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(SelfSubjectAccessReview AUTHORIZATION_V1_SELF_SUBJECT_ACCESS_REVIEW);
 pub static SELF_SUBJECT_ACCESS_REVIEW: TypeDesc = TypeDesc {
-    go: "v1.SelfSubjectAccessReview",
+    name: "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -185,7 +185,7 @@ pub struct SelfSubjectAccessReviewSpec {
 }
 object!(SelfSubjectAccessReviewSpec SELF_SUBJECT_ACCESS_REVIEW_SPEC { 0 non_resource_attributes, 1 resource_attributes });
 pub static SELF_SUBJECT_ACCESS_REVIEW_SPEC: TypeDesc = TypeDesc {
-    go: "v1.SelfSubjectAccessReviewSpec",
+    name: "io.k8s.api.authorization.v1.SelfSubjectAccessReviewSpec",
     fields: &[
         f("nonResourceAttributes", T::Ptr(&authorization_v1::NON_RESOURCE_ATTRIBUTES), OMIT, &[]),
         f("resourceAttributes", T::Ptr(&authorization_v1::RESOURCE_ATTRIBUTES), OMIT, &[]),
@@ -207,7 +207,7 @@ pub struct SelfSubjectRulesReview {
 object!(SelfSubjectRulesReview SELF_SUBJECT_RULES_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(SelfSubjectRulesReview AUTHORIZATION_V1_SELF_SUBJECT_RULES_REVIEW);
 pub static SELF_SUBJECT_RULES_REVIEW: TypeDesc = TypeDesc {
-    go: "v1.SelfSubjectRulesReview",
+    name: "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -227,7 +227,7 @@ pub struct SelfSubjectRulesReviewSpec {
 }
 object!(SelfSubjectRulesReviewSpec SELF_SUBJECT_RULES_REVIEW_SPEC { 0 namespace });
 pub static SELF_SUBJECT_RULES_REVIEW_SPEC: TypeDesc = TypeDesc {
-    go: "v1.SelfSubjectRulesReviewSpec",
+    name: "io.k8s.api.authorization.v1.SelfSubjectRulesReviewSpec",
     fields: &[
         f("namespace", T::Str, OMIT, &[]),
     ],
@@ -248,7 +248,7 @@ pub struct SubjectAccessReview {
 object!(SubjectAccessReview SUBJECT_ACCESS_REVIEW kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(SubjectAccessReview AUTHORIZATION_V1_SUBJECT_ACCESS_REVIEW);
 pub static SUBJECT_ACCESS_REVIEW: TypeDesc = TypeDesc {
-    go: "v1.SubjectAccessReview",
+    name: "io.k8s.api.authorization.v1.SubjectAccessReview",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -273,7 +273,7 @@ pub struct SubjectAccessReviewSpec {
 }
 object!(SubjectAccessReviewSpec SUBJECT_ACCESS_REVIEW_SPEC { 0 extra, 1 groups, 2 non_resource_attributes, 3 resource_attributes, 4 uid, 5 user });
 pub static SUBJECT_ACCESS_REVIEW_SPEC: TypeDesc = TypeDesc {
-    go: "v1.SubjectAccessReviewSpec",
+    name: "io.k8s.api.authorization.v1.SubjectAccessReviewSpec",
     fields: &[
         f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue")]),
         f("groups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -297,7 +297,7 @@ pub struct SubjectAccessReviewStatus {
 }
 object!(SubjectAccessReviewStatus SUBJECT_ACCESS_REVIEW_STATUS { 0 allowed, 1 denied, 2 evaluation_error, 3 reason });
 pub static SUBJECT_ACCESS_REVIEW_STATUS: TypeDesc = TypeDesc {
-    go: "v1.SubjectAccessReviewStatus",
+    name: "io.k8s.api.authorization.v1.SubjectAccessReviewStatus",
     fields: &[
         f("allowed", T::Bool, REQUIRED, &[]),
         f("denied", T::Bool, OMIT, &[]),
@@ -319,7 +319,7 @@ pub struct SubjectRulesReviewStatus {
 }
 object!(SubjectRulesReviewStatus SUBJECT_RULES_REVIEW_STATUS { 0 evaluation_error, 1 incomplete, 2 non_resource_rules, 3 resource_rules });
 pub static SUBJECT_RULES_REVIEW_STATUS: TypeDesc = TypeDesc {
-    go: "v1.SubjectRulesReviewStatus",
+    name: "io.k8s.api.authorization.v1.SubjectRulesReviewStatus",
     fields: &[
         f("evaluationError", T::Str, OMIT, &[]),
         f("incomplete", T::Bool, REQUIRED, &[]),

@@ -10,7 +10,7 @@ pub struct CrossVersionObjectReference {
 }
 object!(CrossVersionObjectReference CROSS_VERSION_OBJECT_REFERENCE { 0 api_version, 1 kind, 2 name });
 pub static CROSS_VERSION_OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.CrossVersionObjectReference",
+    name: "io.k8s.api.autoscaling.v1.CrossVersionObjectReference",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -33,7 +33,7 @@ pub struct HorizontalPodAutoscaler {
 object!(HorizontalPodAutoscaler HORIZONTAL_POD_AUTOSCALER kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(HorizontalPodAutoscaler AUTOSCALING_V1_HORIZONTAL_POD_AUTOSCALER);
 pub static HORIZONTAL_POD_AUTOSCALER: TypeDesc = TypeDesc {
-    go: "v1.HorizontalPodAutoscaler",
+    name: "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -56,7 +56,7 @@ pub struct HorizontalPodAutoscalerList {
 }
 object!(HorizontalPodAutoscalerList HORIZONTAL_POD_AUTOSCALER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static HORIZONTAL_POD_AUTOSCALER_LIST: TypeDesc = TypeDesc {
-    go: "v1.HorizontalPodAutoscalerList",
+    name: "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&autoscaling_v1::HORIZONTAL_POD_AUTOSCALER)), REQUIRED, &[]),
@@ -78,7 +78,7 @@ pub struct HorizontalPodAutoscalerSpec {
 }
 object!(HorizontalPodAutoscalerSpec HORIZONTAL_POD_AUTOSCALER_SPEC { 0 max_replicas, 1 min_replicas, 2 scale_target_ref, 3 target_cpu_utilization_percentage });
 pub static HORIZONTAL_POD_AUTOSCALER_SPEC: TypeDesc = TypeDesc {
-    go: "v1.HorizontalPodAutoscalerSpec",
+    name: "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec",
     fields: &[
         f("maxReplicas", T::I32, REQUIRED, &[]),
         f("minReplicas", T::OI32, OMIT, &[]),
@@ -101,7 +101,7 @@ pub struct HorizontalPodAutoscalerStatus {
 }
 object!(HorizontalPodAutoscalerStatus HORIZONTAL_POD_AUTOSCALER_STATUS { 0 current_cpu_utilization_percentage, 1 current_replicas, 2 desired_replicas, 3 last_scale_time, 4 observed_generation });
 pub static HORIZONTAL_POD_AUTOSCALER_STATUS: TypeDesc = TypeDesc {
-    go: "v1.HorizontalPodAutoscalerStatus",
+    name: "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus",
     fields: &[
         f("currentCPUUtilizationPercentage", T::OI32, OMIT, &[]),
         f("currentReplicas", T::I32, REQUIRED, &[]),
@@ -126,7 +126,7 @@ pub struct Scale {
 object!(Scale SCALE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Scale AUTOSCALING_V1_SCALE);
 pub static SCALE: TypeDesc = TypeDesc {
-    go: "v1.Scale",
+    name: "io.k8s.api.autoscaling.v1.Scale",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -146,9 +146,9 @@ pub struct ScaleSpec {
 }
 object!(ScaleSpec SCALE_SPEC { 0 replicas });
 pub static SCALE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ScaleSpec",
+    name: "io.k8s.api.autoscaling.v1.ScaleSpec",
     fields: &[
-        f("replicas", T::I32, OMIT, &[]),
+        f("replicas", T::I32, OMIT, &[M::Default("0")]),
     ],
     order: &[0],
     atomic: false,
@@ -163,7 +163,7 @@ pub struct ScaleStatus {
 }
 object!(ScaleStatus SCALE_STATUS { 0 replicas, 1 selector });
 pub static SCALE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ScaleStatus",
+    name: "io.k8s.api.autoscaling.v1.ScaleStatus",
     fields: &[
         f("replicas", T::I32, REQUIRED, &[]),
         f("selector", T::Str, OMIT, &[]),

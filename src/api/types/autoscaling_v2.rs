@@ -10,7 +10,7 @@ pub struct ContainerResourceMetricSource {
 }
 object!(ContainerResourceMetricSource CONTAINER_RESOURCE_METRIC_SOURCE { 0 container, 1 name, 2 target });
 pub static CONTAINER_RESOURCE_METRIC_SOURCE: TypeDesc = TypeDesc {
-    go: "v2.ContainerResourceMetricSource",
+    name: "io.k8s.api.autoscaling.v2.ContainerResourceMetricSource",
     fields: &[
         f("container", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[M::Go("v2.ResourceName")]),
@@ -30,7 +30,7 @@ pub struct ContainerResourceMetricStatus {
 }
 object!(ContainerResourceMetricStatus CONTAINER_RESOURCE_METRIC_STATUS { 0 container, 1 current, 2 name });
 pub static CONTAINER_RESOURCE_METRIC_STATUS: TypeDesc = TypeDesc {
-    go: "v2.ContainerResourceMetricStatus",
+    name: "io.k8s.api.autoscaling.v2.ContainerResourceMetricStatus",
     fields: &[
         f("container", T::Str, REQUIRED, &[]),
         f("current", T::Struct(&autoscaling_v2::METRIC_VALUE_STATUS), REQUIRED, &[]),
@@ -50,7 +50,7 @@ pub struct CrossVersionObjectReference {
 }
 object!(CrossVersionObjectReference CROSS_VERSION_OBJECT_REFERENCE { 0 api_version, 1 kind, 2 name });
 pub static CROSS_VERSION_OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v2.CrossVersionObjectReference",
+    name: "io.k8s.api.autoscaling.v2.CrossVersionObjectReference",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -69,7 +69,7 @@ pub struct ExternalMetricSource {
 }
 object!(ExternalMetricSource EXTERNAL_METRIC_SOURCE { 0 metric, 1 target });
 pub static EXTERNAL_METRIC_SOURCE: TypeDesc = TypeDesc {
-    go: "v2.ExternalMetricSource",
+    name: "io.k8s.api.autoscaling.v2.ExternalMetricSource",
     fields: &[
         f("metric", T::Struct(&autoscaling_v2::METRIC_IDENTIFIER), REQUIRED, &[]),
         f("target", T::Struct(&autoscaling_v2::METRIC_TARGET), REQUIRED, &[]),
@@ -87,7 +87,7 @@ pub struct ExternalMetricStatus {
 }
 object!(ExternalMetricStatus EXTERNAL_METRIC_STATUS { 0 current, 1 metric });
 pub static EXTERNAL_METRIC_STATUS: TypeDesc = TypeDesc {
-    go: "v2.ExternalMetricStatus",
+    name: "io.k8s.api.autoscaling.v2.ExternalMetricStatus",
     fields: &[
         f("current", T::Struct(&autoscaling_v2::METRIC_VALUE_STATUS), REQUIRED, &[]),
         f("metric", T::Struct(&autoscaling_v2::METRIC_IDENTIFIER), REQUIRED, &[]),
@@ -106,7 +106,7 @@ pub struct HPAScalingPolicy {
 }
 object!(HPAScalingPolicy HPA_SCALING_POLICY { 0 period_seconds, 1 type_, 2 value });
 pub static HPA_SCALING_POLICY: TypeDesc = TypeDesc {
-    go: "v2.HPAScalingPolicy",
+    name: "io.k8s.api.autoscaling.v2.HPAScalingPolicy",
     fields: &[
         f("periodSeconds", T::I32, REQUIRED, &[]),
         f("type", T::Str, REQUIRED, &[M::Go("v2.HPAScalingPolicyType")]),
@@ -127,7 +127,7 @@ pub struct HPAScalingRules {
 }
 object!(HPAScalingRules HPA_SCALING_RULES { 0 policies, 1 select_policy, 2 stabilization_window_seconds, 3 tolerance });
 pub static HPA_SCALING_RULES: TypeDesc = TypeDesc {
-    go: "v2.HPAScalingRules",
+    name: "io.k8s.api.autoscaling.v2.HPAScalingRules",
     fields: &[
         f("policies", T::List(&T::Struct(&autoscaling_v2::HPA_SCALING_POLICY)), OMIT | LIST_ATOMIC, &[]),
         f("selectPolicy", T::OStr, OMIT, &[M::Go("v2.ScalingPolicySelect")]),
@@ -151,7 +151,7 @@ pub struct HorizontalPodAutoscaler {
 object!(HorizontalPodAutoscaler HORIZONTAL_POD_AUTOSCALER kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(HorizontalPodAutoscaler AUTOSCALING_V2_HORIZONTAL_POD_AUTOSCALER);
 pub static HORIZONTAL_POD_AUTOSCALER: TypeDesc = TypeDesc {
-    go: "v2.HorizontalPodAutoscaler",
+    name: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -172,7 +172,7 @@ pub struct HorizontalPodAutoscalerBehavior {
 }
 object!(HorizontalPodAutoscalerBehavior HORIZONTAL_POD_AUTOSCALER_BEHAVIOR { 0 scale_down, 1 scale_up });
 pub static HORIZONTAL_POD_AUTOSCALER_BEHAVIOR: TypeDesc = TypeDesc {
-    go: "v2.HorizontalPodAutoscalerBehavior",
+    name: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
     fields: &[
         f("scaleDown", T::Ptr(&autoscaling_v2::HPA_SCALING_RULES), OMIT, &[]),
         f("scaleUp", T::Ptr(&autoscaling_v2::HPA_SCALING_RULES), OMIT, &[]),
@@ -194,7 +194,7 @@ pub struct HorizontalPodAutoscalerCondition {
 }
 object!(HorizontalPodAutoscalerCondition HORIZONTAL_POD_AUTOSCALER_CONDITION { 0 last_transition_time, 1 message, 2 observed_generation, 3 reason, 4 status, 5 type_ });
 pub static HORIZONTAL_POD_AUTOSCALER_CONDITION: TypeDesc = TypeDesc {
-    go: "v2.HorizontalPodAutoscalerCondition",
+    name: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -218,7 +218,7 @@ pub struct HorizontalPodAutoscalerList {
 }
 object!(HorizontalPodAutoscalerList HORIZONTAL_POD_AUTOSCALER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static HORIZONTAL_POD_AUTOSCALER_LIST: TypeDesc = TypeDesc {
-    go: "v2.HorizontalPodAutoscalerList",
+    name: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&autoscaling_v2::HORIZONTAL_POD_AUTOSCALER)), REQUIRED, &[]),
@@ -241,7 +241,7 @@ pub struct HorizontalPodAutoscalerSpec {
 }
 object!(HorizontalPodAutoscalerSpec HORIZONTAL_POD_AUTOSCALER_SPEC { 0 behavior, 1 max_replicas, 2 metrics, 3 min_replicas, 4 scale_target_ref });
 pub static HORIZONTAL_POD_AUTOSCALER_SPEC: TypeDesc = TypeDesc {
-    go: "v2.HorizontalPodAutoscalerSpec",
+    name: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec",
     fields: &[
         f("behavior", T::Ptr(&autoscaling_v2::HORIZONTAL_POD_AUTOSCALER_BEHAVIOR), OMIT, &[]),
         f("maxReplicas", T::I32, REQUIRED, &[]),
@@ -266,7 +266,7 @@ pub struct HorizontalPodAutoscalerStatus {
 }
 object!(HorizontalPodAutoscalerStatus HORIZONTAL_POD_AUTOSCALER_STATUS { 0 conditions, 1 current_metrics, 2 current_replicas, 3 desired_replicas, 4 last_scale_time, 5 observed_generation });
 pub static HORIZONTAL_POD_AUTOSCALER_STATUS: TypeDesc = TypeDesc {
-    go: "v2.HorizontalPodAutoscalerStatus",
+    name: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&autoscaling_v2::HORIZONTAL_POD_AUTOSCALER_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("currentMetrics", T::List(&T::Struct(&autoscaling_v2::METRIC_STATUS)), LIST_ATOMIC, &[]),
@@ -288,7 +288,7 @@ pub struct MetricIdentifier {
 }
 object!(MetricIdentifier METRIC_IDENTIFIER { 0 name, 1 selector });
 pub static METRIC_IDENTIFIER: TypeDesc = TypeDesc {
-    go: "v2.MetricIdentifier",
+    name: "io.k8s.api.autoscaling.v2.MetricIdentifier",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("selector", T::Ptr(&meta_v1::LABEL_SELECTOR), OMIT, &[]),
@@ -310,7 +310,7 @@ pub struct MetricSpec {
 }
 object!(MetricSpec METRIC_SPEC { 0 container_resource, 1 external, 2 object, 3 pods, 4 resource, 5 type_ });
 pub static METRIC_SPEC: TypeDesc = TypeDesc {
-    go: "v2.MetricSpec",
+    name: "io.k8s.api.autoscaling.v2.MetricSpec",
     fields: &[
         f("containerResource", T::Ptr(&autoscaling_v2::CONTAINER_RESOURCE_METRIC_SOURCE), OMIT, &[]),
         f("external", T::Ptr(&autoscaling_v2::EXTERNAL_METRIC_SOURCE), OMIT, &[]),
@@ -336,7 +336,7 @@ pub struct MetricStatus {
 }
 object!(MetricStatus METRIC_STATUS { 0 container_resource, 1 external, 2 object, 3 pods, 4 resource, 5 type_ });
 pub static METRIC_STATUS: TypeDesc = TypeDesc {
-    go: "v2.MetricStatus",
+    name: "io.k8s.api.autoscaling.v2.MetricStatus",
     fields: &[
         f("containerResource", T::Ptr(&autoscaling_v2::CONTAINER_RESOURCE_METRIC_STATUS), OMIT, &[]),
         f("external", T::Ptr(&autoscaling_v2::EXTERNAL_METRIC_STATUS), OMIT, &[]),
@@ -360,7 +360,7 @@ pub struct MetricTarget {
 }
 object!(MetricTarget METRIC_TARGET { 0 average_utilization, 1 average_value, 2 type_, 3 value });
 pub static METRIC_TARGET: TypeDesc = TypeDesc {
-    go: "v2.MetricTarget",
+    name: "io.k8s.api.autoscaling.v2.MetricTarget",
     fields: &[
         f("averageUtilization", T::OI32, OMIT, &[]),
         f("averageValue", T::OQuantity, OMIT, &[]),
@@ -381,7 +381,7 @@ pub struct MetricValueStatus {
 }
 object!(MetricValueStatus METRIC_VALUE_STATUS { 0 average_utilization, 1 average_value, 2 value });
 pub static METRIC_VALUE_STATUS: TypeDesc = TypeDesc {
-    go: "v2.MetricValueStatus",
+    name: "io.k8s.api.autoscaling.v2.MetricValueStatus",
     fields: &[
         f("averageUtilization", T::OI32, OMIT, &[]),
         f("averageValue", T::OQuantity, OMIT, &[]),
@@ -401,7 +401,7 @@ pub struct ObjectMetricSource {
 }
 object!(ObjectMetricSource OBJECT_METRIC_SOURCE { 0 described_object, 1 metric, 2 target });
 pub static OBJECT_METRIC_SOURCE: TypeDesc = TypeDesc {
-    go: "v2.ObjectMetricSource",
+    name: "io.k8s.api.autoscaling.v2.ObjectMetricSource",
     fields: &[
         f("describedObject", T::Struct(&autoscaling_v2::CROSS_VERSION_OBJECT_REFERENCE), REQUIRED, &[]),
         f("metric", T::Struct(&autoscaling_v2::METRIC_IDENTIFIER), REQUIRED, &[]),
@@ -421,7 +421,7 @@ pub struct ObjectMetricStatus {
 }
 object!(ObjectMetricStatus OBJECT_METRIC_STATUS { 0 current, 1 described_object, 2 metric });
 pub static OBJECT_METRIC_STATUS: TypeDesc = TypeDesc {
-    go: "v2.ObjectMetricStatus",
+    name: "io.k8s.api.autoscaling.v2.ObjectMetricStatus",
     fields: &[
         f("current", T::Struct(&autoscaling_v2::METRIC_VALUE_STATUS), REQUIRED, &[]),
         f("describedObject", T::Struct(&autoscaling_v2::CROSS_VERSION_OBJECT_REFERENCE), REQUIRED, &[]),
@@ -440,7 +440,7 @@ pub struct PodsMetricSource {
 }
 object!(PodsMetricSource PODS_METRIC_SOURCE { 0 metric, 1 target });
 pub static PODS_METRIC_SOURCE: TypeDesc = TypeDesc {
-    go: "v2.PodsMetricSource",
+    name: "io.k8s.api.autoscaling.v2.PodsMetricSource",
     fields: &[
         f("metric", T::Struct(&autoscaling_v2::METRIC_IDENTIFIER), REQUIRED, &[]),
         f("target", T::Struct(&autoscaling_v2::METRIC_TARGET), REQUIRED, &[]),
@@ -458,7 +458,7 @@ pub struct PodsMetricStatus {
 }
 object!(PodsMetricStatus PODS_METRIC_STATUS { 0 current, 1 metric });
 pub static PODS_METRIC_STATUS: TypeDesc = TypeDesc {
-    go: "v2.PodsMetricStatus",
+    name: "io.k8s.api.autoscaling.v2.PodsMetricStatus",
     fields: &[
         f("current", T::Struct(&autoscaling_v2::METRIC_VALUE_STATUS), REQUIRED, &[]),
         f("metric", T::Struct(&autoscaling_v2::METRIC_IDENTIFIER), REQUIRED, &[]),
@@ -476,7 +476,7 @@ pub struct ResourceMetricSource {
 }
 object!(ResourceMetricSource RESOURCE_METRIC_SOURCE { 0 name, 1 target });
 pub static RESOURCE_METRIC_SOURCE: TypeDesc = TypeDesc {
-    go: "v2.ResourceMetricSource",
+    name: "io.k8s.api.autoscaling.v2.ResourceMetricSource",
     fields: &[
         f("name", T::Str, REQUIRED, &[M::Go("v2.ResourceName")]),
         f("target", T::Struct(&autoscaling_v2::METRIC_TARGET), REQUIRED, &[]),
@@ -494,7 +494,7 @@ pub struct ResourceMetricStatus {
 }
 object!(ResourceMetricStatus RESOURCE_METRIC_STATUS { 0 current, 1 name });
 pub static RESOURCE_METRIC_STATUS: TypeDesc = TypeDesc {
-    go: "v2.ResourceMetricStatus",
+    name: "io.k8s.api.autoscaling.v2.ResourceMetricStatus",
     fields: &[
         f("current", T::Struct(&autoscaling_v2::METRIC_VALUE_STATUS), REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[M::Go("v2.ResourceName")]),

@@ -13,7 +13,7 @@ pub struct CronJob {
 object!(CronJob CRON_JOB kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(CronJob BATCH_V1_CRON_JOB);
 pub static CRON_JOB: TypeDesc = TypeDesc {
-    go: "v1.CronJob",
+    name: "io.k8s.api.batch.v1.CronJob",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -36,7 +36,7 @@ pub struct CronJobList {
 }
 object!(CronJobList CRON_JOB_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CRON_JOB_LIST: TypeDesc = TypeDesc {
-    go: "v1.CronJobList",
+    name: "io.k8s.api.batch.v1.CronJobList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&batch_v1::CRON_JOB)), REQUIRED, &[]),
@@ -62,7 +62,7 @@ pub struct CronJobSpec {
 }
 object!(CronJobSpec CRON_JOB_SPEC { 0 concurrency_policy, 1 failed_jobs_history_limit, 2 job_template, 3 schedule, 4 starting_deadline_seconds, 5 successful_jobs_history_limit, 6 suspend, 7 time_zone });
 pub static CRON_JOB_SPEC: TypeDesc = TypeDesc {
-    go: "v1.CronJobSpec",
+    name: "io.k8s.api.batch.v1.CronJobSpec",
     fields: &[
         f("concurrencyPolicy", T::Str, OMIT, &[M::Enum(&["Allow", "Forbid", "Replace"]), M::Go("v1.ConcurrencyPolicy")]),
         f("failedJobsHistoryLimit", T::OI32, OMIT, &[]),
@@ -87,7 +87,7 @@ pub struct CronJobStatus {
 }
 object!(CronJobStatus CRON_JOB_STATUS { 0 active, 1 last_schedule_time, 2 last_successful_time });
 pub static CRON_JOB_STATUS: TypeDesc = TypeDesc {
-    go: "v1.CronJobStatus",
+    name: "io.k8s.api.batch.v1.CronJobStatus",
     fields: &[
         f("active", T::List(&T::Struct(&core_v1::OBJECT_REFERENCE)), OMIT | LIST_ATOMIC, &[]),
         f("lastScheduleTime", T::Time, OMIT, &[]),
@@ -110,7 +110,7 @@ pub struct Job {
 object!(Job JOB kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Job BATCH_V1_JOB);
 pub static JOB: TypeDesc = TypeDesc {
-    go: "v1.Job",
+    name: "io.k8s.api.batch.v1.Job",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -135,7 +135,7 @@ pub struct JobCondition {
 }
 object!(JobCondition JOB_CONDITION { 0 last_probe_time, 1 last_transition_time, 2 message, 3 reason, 4 status, 5 type_ });
 pub static JOB_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.JobCondition",
+    name: "io.k8s.api.batch.v1.JobCondition",
     fields: &[
         f("lastProbeTime", T::Time, 0, &[]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -159,7 +159,7 @@ pub struct JobList {
 }
 object!(JobList JOB_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static JOB_LIST: TypeDesc = TypeDesc {
-    go: "v1.JobList",
+    name: "io.k8s.api.batch.v1.JobList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&batch_v1::JOB)), REQUIRED, &[]),
@@ -181,7 +181,7 @@ pub struct JobSchedulingConfiguration {
 }
 object!(JobSchedulingConfiguration JOB_SCHEDULING_CONFIGURATION { 0 disruption_mode slot, 1 resource_claims slot, 2 scheduling_constraints slot, 3 scheduling_policy slot });
 pub static JOB_SCHEDULING_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.JobSchedulingConfiguration",
+    name: "io.k8s.api.batch.v1.JobSchedulingConfiguration",
     fields: &[
         f("disruptionMode", T::Ptr(&scheduling_v1alpha3::WORKLOAD_POD_GROUP_DISRUPTION_MODE), OMIT, &[]),
         f("resourceClaims", T::List(&T::Struct(&scheduling_v1alpha3::WORKLOAD_POD_GROUP_RESOURCE_CLAIM)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["name"]), M::MergeKey("name")]),
@@ -216,7 +216,7 @@ pub struct JobSpec {
 }
 object!(JobSpec JOB_SPEC { 0 active_deadline_seconds, 1 backoff_limit, 2 backoff_limit_per_index, 3 completion_mode, 4 completions, 5 managed_by, 6 manual_selector, 7 max_failed_indexes, 8 parallelism, 9 pod_failure_policy, 10 pod_replacement_policy, 11 scheduling, 12 selector, 13 success_policy, 14 suspend, 15 template, 16 ttl_seconds_after_finished });
 pub static JOB_SPEC: TypeDesc = TypeDesc {
-    go: "v1.JobSpec",
+    name: "io.k8s.api.batch.v1.JobSpec",
     fields: &[
         f("activeDeadlineSeconds", T::OI64, OMIT, &[]),
         f("backoffLimit", T::OI32, OMIT, &[]),
@@ -258,7 +258,7 @@ pub struct JobStatus {
 }
 object!(JobStatus JOB_STATUS { 0 active, 1 completed_indexes, 2 completion_time, 3 conditions, 4 failed, 5 failed_indexes, 6 ready, 7 start_time, 8 succeeded, 9 terminating, 10 uncounted_terminated_pods });
 pub static JOB_STATUS: TypeDesc = TypeDesc {
-    go: "v1.JobStatus",
+    name: "io.k8s.api.batch.v1.JobStatus",
     fields: &[
         f("active", T::I32, OMIT, &[]),
         f("completedIndexes", T::Str, OMIT, &[]),
@@ -285,7 +285,7 @@ pub struct JobTemplateSpec {
 }
 object!(JobTemplateSpec JOB_TEMPLATE_SPEC { 0 metadata, 1 spec });
 pub static JOB_TEMPLATE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.JobTemplateSpec",
+    name: "io.k8s.api.batch.v1.JobTemplateSpec",
     fields: &[
         f("metadata", T::Struct(&meta_v1::OBJECT_META), 0, &[]),
         f("spec", T::Struct(&batch_v1::JOB_SPEC), 0, &[]),
@@ -302,7 +302,7 @@ pub struct PodFailurePolicy {
 }
 object!(PodFailurePolicy POD_FAILURE_POLICY { 0 rules });
 pub static POD_FAILURE_POLICY: TypeDesc = TypeDesc {
-    go: "v1.PodFailurePolicy",
+    name: "io.k8s.api.batch.v1.PodFailurePolicy",
     fields: &[
         f("rules", T::List(&T::Struct(&batch_v1::POD_FAILURE_POLICY_RULE)), LIST_ATOMIC | REQUIRED, &[]),
     ],
@@ -320,7 +320,7 @@ pub struct PodFailurePolicyOnExitCodesRequirement {
 }
 object!(PodFailurePolicyOnExitCodesRequirement POD_FAILURE_POLICY_ON_EXIT_CODES_REQUIREMENT { 0 container_name, 1 operator, 2 values });
 pub static POD_FAILURE_POLICY_ON_EXIT_CODES_REQUIREMENT: TypeDesc = TypeDesc {
-    go: "v1.PodFailurePolicyOnExitCodesRequirement",
+    name: "io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement",
     fields: &[
         f("containerName", T::OStr, OMIT, &[]),
         f("operator", T::Str, REQUIRED, &[M::Enum(&["In", "NotIn"]), M::Go("v1.PodFailurePolicyOnExitCodesOperator")]),
@@ -339,7 +339,7 @@ pub struct PodFailurePolicyOnPodConditionsPattern {
 }
 object!(PodFailurePolicyOnPodConditionsPattern POD_FAILURE_POLICY_ON_POD_CONDITIONS_PATTERN { 0 status, 1 type_ });
 pub static POD_FAILURE_POLICY_ON_POD_CONDITIONS_PATTERN: TypeDesc = TypeDesc {
-    go: "v1.PodFailurePolicyOnPodConditionsPattern",
+    name: "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern",
     fields: &[
         f("status", T::Str, 0, &[M::Go("v1.ConditionStatus")]),
         f("type", T::Str, REQUIRED, &[M::Go("v1.PodConditionType")]),
@@ -358,7 +358,7 @@ pub struct PodFailurePolicyRule {
 }
 object!(PodFailurePolicyRule POD_FAILURE_POLICY_RULE { 0 action, 1 on_exit_codes, 2 on_pod_conditions });
 pub static POD_FAILURE_POLICY_RULE: TypeDesc = TypeDesc {
-    go: "v1.PodFailurePolicyRule",
+    name: "io.k8s.api.batch.v1.PodFailurePolicyRule",
     fields: &[
         f("action", T::Str, REQUIRED, &[M::Enum(&["Count", "FailIndex", "FailJob", "Ignore"]), M::Go("v1.PodFailurePolicyAction")]),
         f("onExitCodes", T::Ptr(&batch_v1::POD_FAILURE_POLICY_ON_EXIT_CODES_REQUIREMENT), OMIT, &[]),
@@ -376,7 +376,7 @@ pub struct SuccessPolicy {
 }
 object!(SuccessPolicy SUCCESS_POLICY { 0 rules });
 pub static SUCCESS_POLICY: TypeDesc = TypeDesc {
-    go: "v1.SuccessPolicy",
+    name: "io.k8s.api.batch.v1.SuccessPolicy",
     fields: &[
         f("rules", T::List(&T::Struct(&batch_v1::SUCCESS_POLICY_RULE)), LIST_ATOMIC | REQUIRED, &[]),
     ],
@@ -393,7 +393,7 @@ pub struct SuccessPolicyRule {
 }
 object!(SuccessPolicyRule SUCCESS_POLICY_RULE { 0 succeeded_count, 1 succeeded_indexes });
 pub static SUCCESS_POLICY_RULE: TypeDesc = TypeDesc {
-    go: "v1.SuccessPolicyRule",
+    name: "io.k8s.api.batch.v1.SuccessPolicyRule",
     fields: &[
         f("succeededCount", T::OI32, OMIT, &[]),
         f("succeededIndexes", T::OStr, OMIT, &[]),
@@ -411,7 +411,7 @@ pub struct UncountedTerminatedPods {
 }
 object!(UncountedTerminatedPods UNCOUNTED_TERMINATED_PODS { 0 failed, 1 succeeded });
 pub static UNCOUNTED_TERMINATED_PODS: TypeDesc = TypeDesc {
-    go: "v1.UncountedTerminatedPods",
+    name: "io.k8s.api.batch.v1.UncountedTerminatedPods",
     fields: &[
         f("failed", T::List(&T::Str), OMIT | LIST_SET, &[M::Go("[]types.UID")]),
         f("succeeded", T::List(&T::Str), OMIT | LIST_SET, &[M::Go("[]types.UID")]),

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static CERTIFICATE_SIGNING_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.CertificateSigningRequest",
+    name: "io.k8s.api.certificates.v1.CertificateSigningRequest",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -18,7 +18,7 @@ pub static CERTIFICATE_SIGNING_REQUEST: TypeDesc = TypeDesc {
 };
 
 pub static CERTIFICATE_SIGNING_REQUEST_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.CertificateSigningRequestCondition",
+    name: "io.k8s.api.certificates.v1.CertificateSigningRequestCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("lastUpdateTime", T::Time, 0, &[]),
@@ -34,7 +34,7 @@ pub static CERTIFICATE_SIGNING_REQUEST_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static CERTIFICATE_SIGNING_REQUEST_LIST: TypeDesc = TypeDesc {
-    go: "v1.CertificateSigningRequestList",
+    name: "io.k8s.api.certificates.v1.CertificateSigningRequestList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&certificates_v1::CERTIFICATE_SIGNING_REQUEST)), REQUIRED, &[]),
@@ -48,7 +48,7 @@ pub static CERTIFICATE_SIGNING_REQUEST_LIST: TypeDesc = TypeDesc {
 };
 
 pub static CERTIFICATE_SIGNING_REQUEST_SPEC: TypeDesc = TypeDesc {
-    go: "v1.CertificateSigningRequestSpec",
+    name: "io.k8s.api.certificates.v1.CertificateSigningRequestSpec",
     fields: &[
         f("expirationSeconds", T::OI32, OMIT, &[]),
         f("extra", T::Map(&T::List(&T::Str)), OMIT, &[M::Go("map[string]v1.ExtraValue")]),
@@ -66,7 +66,7 @@ pub static CERTIFICATE_SIGNING_REQUEST_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static CERTIFICATE_SIGNING_REQUEST_STATUS: TypeDesc = TypeDesc {
-    go: "v1.CertificateSigningRequestStatus",
+    name: "io.k8s.api.certificates.v1.CertificateSigningRequestStatus",
     fields: &[
         f("certificate", T::Bytes, OMIT, &[]),
         f("conditions", T::List(&T::Struct(&certificates_v1::CERTIFICATE_SIGNING_REQUEST_CONDITION)), OMIT | LIST_MAP, &[M::Keys(&["type"])]),
@@ -78,7 +78,7 @@ pub static CERTIFICATE_SIGNING_REQUEST_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static CLUSTER_TRUST_BUNDLE: TypeDesc = TypeDesc {
-    go: "v1.ClusterTrustBundle",
+    name: "io.k8s.api.certificates.v1.ClusterTrustBundle",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -92,7 +92,7 @@ pub static CLUSTER_TRUST_BUNDLE: TypeDesc = TypeDesc {
 };
 
 pub static CLUSTER_TRUST_BUNDLE_LIST: TypeDesc = TypeDesc {
-    go: "v1.ClusterTrustBundleList",
+    name: "io.k8s.api.certificates.v1.ClusterTrustBundleList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&certificates_v1::CLUSTER_TRUST_BUNDLE)), REQUIRED, &[]),
@@ -106,7 +106,7 @@ pub static CLUSTER_TRUST_BUNDLE_LIST: TypeDesc = TypeDesc {
 };
 
 pub static CLUSTER_TRUST_BUNDLE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ClusterTrustBundleSpec",
+    name: "io.k8s.api.certificates.v1.ClusterTrustBundleSpec",
     fields: &[
         f("signerName", T::Str, OMIT, &[]),
         f("trustBundle", T::Str, REQUIRED, &[]),
@@ -118,7 +118,7 @@ pub static CLUSTER_TRUST_BUNDLE_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static POD_CERTIFICATE_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.PodCertificateRequest",
+    name: "io.k8s.api.certificates.v1.PodCertificateRequest",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -133,7 +133,7 @@ pub static POD_CERTIFICATE_REQUEST: TypeDesc = TypeDesc {
 };
 
 pub static POD_CERTIFICATE_REQUEST_LIST: TypeDesc = TypeDesc {
-    go: "v1.PodCertificateRequestList",
+    name: "io.k8s.api.certificates.v1.PodCertificateRequestList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&certificates_v1::POD_CERTIFICATE_REQUEST)), REQUIRED, &[]),
@@ -147,7 +147,7 @@ pub static POD_CERTIFICATE_REQUEST_LIST: TypeDesc = TypeDesc {
 };
 
 pub static POD_CERTIFICATE_REQUEST_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PodCertificateRequestSpec",
+    name: "io.k8s.api.certificates.v1.PodCertificateRequestSpec",
     fields: &[
         f("maxExpirationSeconds", T::OI32, OMIT, &[M::Default("86400")]),
         f("nodeName", T::Str, REQUIRED, &[M::Go("v1.NodeName")]),
@@ -167,7 +167,7 @@ pub static POD_CERTIFICATE_REQUEST_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static POD_CERTIFICATE_REQUEST_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PodCertificateRequestStatus",
+    name: "io.k8s.api.certificates.v1.PodCertificateRequestStatus",
     fields: &[
         f("beginRefreshAt", T::Time, OMIT, &[]),
         f("certificateChain", T::Str, OMIT, &[]),

@@ -12,7 +12,7 @@ pub struct Lease {
 object!(Lease LEASE kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(Lease COORDINATION_V1_LEASE);
 pub static LEASE: TypeDesc = TypeDesc {
-    go: "v1.Lease",
+    name: "io.k8s.api.coordination.v1.Lease",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -34,7 +34,7 @@ pub struct LeaseList {
 }
 object!(LeaseList LEASE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static LEASE_LIST: TypeDesc = TypeDesc {
-    go: "v1.LeaseList",
+    name: "io.k8s.api.coordination.v1.LeaseList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&coordination_v1::LEASE)), REQUIRED, &[]),
@@ -59,7 +59,7 @@ pub struct LeaseSpec {
 }
 object!(LeaseSpec LEASE_SPEC { 0 acquire_time, 1 holder_identity, 2 lease_duration_seconds, 3 lease_transitions, 4 preferred_holder, 5 renew_time, 6 strategy });
 pub static LEASE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.LeaseSpec",
+    name: "io.k8s.api.coordination.v1.LeaseSpec",
     fields: &[
         f("acquireTime", T::MicroTime, OMIT, &[]),
         f("holderIdentity", T::OStr, OMIT, &[]),

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.AWSElasticBlockStoreVolumeSource",
+    name: "io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("partition", T::I32, OMIT, &[]),
@@ -24,7 +24,7 @@ pub struct Affinity {
 }
 object!(Affinity AFFINITY { 0 node_affinity, 1 pod_affinity, 2 pod_anti_affinity });
 pub static AFFINITY: TypeDesc = TypeDesc {
-    go: "v1.Affinity",
+    name: "io.k8s.api.core.v1.Affinity",
     fields: &[
         f("nodeAffinity", T::Ptr(&core_v1::NODE_AFFINITY), OMIT, &[]),
         f("podAffinity", T::Ptr(&core_v1::POD_AFFINITY), OMIT, &[]),
@@ -37,7 +37,7 @@ pub static AFFINITY: TypeDesc = TypeDesc {
 };
 
 pub static APP_ARMOR_PROFILE: TypeDesc = TypeDesc {
-    go: "v1.AppArmorProfile",
+    name: "io.k8s.api.core.v1.AppArmorProfile",
     fields: &[
         f("localhostProfile", T::OStr, OMIT, &[]),
         f("type", T::Str, REQUIRED, &[M::Enum(&["Localhost", "RuntimeDefault", "Unconfined"]), M::Go("v1.AppArmorProfileType")]),
@@ -55,7 +55,7 @@ pub struct AttachedVolume {
 }
 object!(AttachedVolume ATTACHED_VOLUME { 0 device_path, 1 name });
 pub static ATTACHED_VOLUME: TypeDesc = TypeDesc {
-    go: "v1.AttachedVolume",
+    name: "io.k8s.api.core.v1.AttachedVolume",
     fields: &[
         f("devicePath", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[M::Go("v1.UniqueVolumeName")]),
@@ -67,14 +67,14 @@ pub static ATTACHED_VOLUME: TypeDesc = TypeDesc {
 };
 
 pub static AZURE_DISK_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.AzureDiskVolumeSource",
+    name: "io.k8s.api.core.v1.AzureDiskVolumeSource",
     fields: &[
         f("cachingMode", T::OStr, OMIT, &[M::Enum(&["None", "ReadOnly", "ReadWrite"]), M::Default("\"ReadWrite\""), M::Go("v1.AzureDataDiskCachingMode")]),
         f("diskName", T::Str, REQUIRED, &[]),
         f("diskURI", T::Str, REQUIRED, &[]),
         f("fsType", T::OStr, OMIT, &[M::Default("\"ext4\"")]),
         f("kind", T::OStr, OMIT, &[M::Enum(&["Dedicated", "Managed", "Shared"]), M::Default("\"Shared\""), M::Go("v1.AzureDataDiskKind")]),
-        f("readOnly", T::OBool, OMIT, &[]),
+        f("readOnly", T::OBool, OMIT, &[M::Default("false")]),
     ],
     order: &[1, 2, 0, 3, 5, 4],
     atomic: false,
@@ -83,7 +83,7 @@ pub static AZURE_DISK_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static AZURE_FILE_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.AzureFilePersistentVolumeSource",
+    name: "io.k8s.api.core.v1.AzureFilePersistentVolumeSource",
     fields: &[
         f("readOnly", T::Bool, OMIT, &[]),
         f("secretName", T::Str, REQUIRED, &[]),
@@ -97,7 +97,7 @@ pub static AZURE_FILE_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static AZURE_FILE_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.AzureFileVolumeSource",
+    name: "io.k8s.api.core.v1.AzureFileVolumeSource",
     fields: &[
         f("readOnly", T::Bool, OMIT, &[]),
         f("secretName", T::Str, REQUIRED, &[]),
@@ -119,7 +119,7 @@ pub struct Binding {
 object!(Binding BINDING kind { 0 api_version, 1 kind, 2 metadata, 3 target });
 resource!(Binding CORE_V1_BINDING);
 pub static BINDING: TypeDesc = TypeDesc {
-    go: "v1.Binding",
+    name: "io.k8s.api.core.v1.Binding",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -147,7 +147,7 @@ pub struct CSIPersistentVolumeSource {
 }
 object!(CSIPersistentVolumeSource CSI_PERSISTENT_VOLUME_SOURCE { 0 controller_expand_secret_ref, 1 controller_publish_secret_ref, 2 driver, 3 fs_type, 4 node_expand_secret_ref, 5 node_publish_secret_ref, 6 node_stage_secret_ref, 7 read_only, 8 volume_attributes, 9 volume_handle });
 pub static CSI_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.CSIPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.CSIPersistentVolumeSource",
     fields: &[
         f("controllerExpandSecretRef", T::Ptr(&core_v1::SECRET_REFERENCE), OMIT, &[]),
         f("controllerPublishSecretRef", T::Ptr(&core_v1::SECRET_REFERENCE), OMIT, &[]),
@@ -176,7 +176,7 @@ pub struct CSIVolumeSource {
 }
 object!(CSIVolumeSource CSI_VOLUME_SOURCE { 0 driver, 1 fs_type, 2 node_publish_secret_ref, 3 read_only, 4 volume_attributes });
 pub static CSI_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.CSIVolumeSource",
+    name: "io.k8s.api.core.v1.CSIVolumeSource",
     fields: &[
         f("driver", T::Str, REQUIRED, &[]),
         f("fsType", T::OStr, OMIT, &[]),
@@ -197,7 +197,7 @@ pub struct Capabilities {
 }
 object!(Capabilities CAPABILITIES { 0 add, 1 drop });
 pub static CAPABILITIES: TypeDesc = TypeDesc {
-    go: "v1.Capabilities",
+    name: "io.k8s.api.core.v1.Capabilities",
     fields: &[
         f("add", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Go("[]v1.Capability")]),
         f("drop", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Go("[]v1.Capability")]),
@@ -209,7 +209,7 @@ pub static CAPABILITIES: TypeDesc = TypeDesc {
 };
 
 pub static CEPH_FS_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.CephFSPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.CephFSPersistentVolumeSource",
     fields: &[
         f("monitors", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
         f("path", T::Str, OMIT, &[]),
@@ -225,7 +225,7 @@ pub static CEPH_FS_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static CEPH_FS_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.CephFSVolumeSource",
+    name: "io.k8s.api.core.v1.CephFSVolumeSource",
     fields: &[
         f("monitors", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
         f("path", T::Str, OMIT, &[]),
@@ -241,7 +241,7 @@ pub static CEPH_FS_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static CINDER_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.CinderPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.CinderPersistentVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -255,7 +255,7 @@ pub static CINDER_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static CINDER_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.CinderVolumeSource",
+    name: "io.k8s.api.core.v1.CinderVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -274,7 +274,7 @@ pub struct ClientIPConfig {
 }
 object!(ClientIPConfig CLIENT_IP_CONFIG { 0 timeout_seconds });
 pub static CLIENT_IP_CONFIG: TypeDesc = TypeDesc {
-    go: "v1.ClientIPConfig",
+    name: "io.k8s.api.core.v1.ClientIPConfig",
     fields: &[
         f("timeoutSeconds", T::OI32, OMIT, &[]),
     ],
@@ -285,7 +285,7 @@ pub static CLIENT_IP_CONFIG: TypeDesc = TypeDesc {
 };
 
 pub static CLUSTER_TRUST_BUNDLE_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.ClusterTrustBundleProjection",
+    name: "io.k8s.api.core.v1.ClusterTrustBundleProjection",
     fields: &[
         f("labelSelector", T::Ptr(&meta_v1::LABEL_SELECTOR), OMIT, &[]),
         f("name", T::OStr, OMIT, &[]),
@@ -301,7 +301,7 @@ pub static CLUSTER_TRUST_BUNDLE_PROJECTION: TypeDesc = TypeDesc {
 };
 
 pub static COMPONENT_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.ComponentCondition",
+    name: "io.k8s.api.core.v1.ComponentCondition",
     fields: &[
         f("error", T::Str, OMIT, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -315,7 +315,7 @@ pub static COMPONENT_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static COMPONENT_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ComponentStatus",
+    name: "io.k8s.api.core.v1.ComponentStatus",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("conditions", T::List(&T::Struct(&core_v1::COMPONENT_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
@@ -329,7 +329,7 @@ pub static COMPONENT_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static COMPONENT_STATUS_LIST: TypeDesc = TypeDesc {
-    go: "v1.ComponentStatusList",
+    name: "io.k8s.api.core.v1.ComponentStatusList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::COMPONENT_STATUS)), REQUIRED, &[]),
@@ -354,7 +354,7 @@ pub struct ConfigMap {
 object!(ConfigMap CONFIG_MAP kind { 0 api_version, 1 binary_data, 2 data, 3 immutable, 4 kind, 5 metadata });
 resource!(ConfigMap CORE_V1_CONFIG_MAP);
 pub static CONFIG_MAP: TypeDesc = TypeDesc {
-    go: "v1.ConfigMap",
+    name: "io.k8s.api.core.v1.ConfigMap",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("binaryData", T::Map(&T::Bytes), OMIT, &[]),
@@ -376,9 +376,9 @@ pub struct ConfigMapEnvSource {
 }
 object!(ConfigMapEnvSource CONFIG_MAP_ENV_SOURCE { 0 name, 1 optional });
 pub static CONFIG_MAP_ENV_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ConfigMapEnvSource",
+    name: "io.k8s.api.core.v1.ConfigMapEnvSource",
     fields: &[
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[0, 1],
@@ -395,10 +395,10 @@ pub struct ConfigMapKeySelector {
 }
 object!(ConfigMapKeySelector CONFIG_MAP_KEY_SELECTOR { 0 key, 1 name, 2 optional });
 pub static CONFIG_MAP_KEY_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.ConfigMapKeySelector",
+    name: "io.k8s.api.core.v1.ConfigMapKeySelector",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[1, 0, 2],
@@ -416,7 +416,7 @@ pub struct ConfigMapList {
 }
 object!(ConfigMapList CONFIG_MAP_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CONFIG_MAP_LIST: TypeDesc = TypeDesc {
-    go: "v1.ConfigMapList",
+    name: "io.k8s.api.core.v1.ConfigMapList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::CONFIG_MAP)), REQUIRED, &[]),
@@ -430,7 +430,7 @@ pub static CONFIG_MAP_LIST: TypeDesc = TypeDesc {
 };
 
 pub static CONFIG_MAP_NODE_CONFIG_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ConfigMapNodeConfigSource",
+    name: "io.k8s.api.core.v1.ConfigMapNodeConfigSource",
     fields: &[
         f("kubeletConfigKey", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -452,10 +452,10 @@ pub struct ConfigMapProjection {
 }
 object!(ConfigMapProjection CONFIG_MAP_PROJECTION { 0 items, 1 name, 2 optional });
 pub static CONFIG_MAP_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.ConfigMapProjection",
+    name: "io.k8s.api.core.v1.ConfigMapProjection",
     fields: &[
         f("items", T::List(&T::Struct(&core_v1::KEY_TO_PATH)), OMIT | LIST_ATOMIC, &[]),
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[1, 0, 2],
@@ -474,12 +474,12 @@ pub struct ConfigMapVolumeSource {
 }
 object!(ConfigMapVolumeSource CONFIG_MAP_VOLUME_SOURCE { 0 default_mode, 1 default_user, 2 items, 3 name, 4 optional });
 pub static CONFIG_MAP_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ConfigMapVolumeSource",
+    name: "io.k8s.api.core.v1.ConfigMapVolumeSource",
     fields: &[
         f("defaultMode", T::OI32, OMIT, &[]),
         f("defaultUser", T::OI64, OMIT, &[]),
         f("items", T::List(&T::Struct(&core_v1::KEY_TO_PATH)), OMIT | LIST_ATOMIC, &[]),
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[3, 2, 0, 4, 1],
@@ -518,7 +518,7 @@ pub struct Container {
 }
 object!(Container CONTAINER { 0 args, 1 command, 2 env, 3 env_from, 4 image, 5 image_pull_policy, 6 lifecycle, 7 liveness_probe, 8 name, 9 ports, 10 readiness_probe, 11 resize_policy, 12 resources, 13 restart_policy, 14 restart_policy_rules, 15 security_context, 16 startup_probe, 17 stdin, 18 stdin_once, 19 termination_message_path, 20 termination_message_policy, 21 tty, 22 volume_devices, 23 volume_mounts, 24 working_dir });
 pub static CONTAINER: TypeDesc = TypeDesc {
-    go: "v1.Container",
+    name: "io.k8s.api.core.v1.Container",
     fields: &[
         f("args", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("command", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -560,7 +560,7 @@ pub struct ContainerExtendedResourceRequest {
 }
 object!(ContainerExtendedResourceRequest CONTAINER_EXTENDED_RESOURCE_REQUEST { 0 container_name, 1 request_name, 2 resource_name });
 pub static CONTAINER_EXTENDED_RESOURCE_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.ContainerExtendedResourceRequest",
+    name: "io.k8s.api.core.v1.ContainerExtendedResourceRequest",
     fields: &[
         f("containerName", T::Str, REQUIRED, &[]),
         f("requestName", T::Str, REQUIRED, &[]),
@@ -579,7 +579,7 @@ pub struct ContainerImage {
 }
 object!(ContainerImage CONTAINER_IMAGE { 0 names, 1 size_bytes });
 pub static CONTAINER_IMAGE: TypeDesc = TypeDesc {
-    go: "v1.ContainerImage",
+    name: "io.k8s.api.core.v1.ContainerImage",
     fields: &[
         f("names", T::List(&T::Str), LIST_ATOMIC, &[]),
         f("sizeBytes", T::I64, OMIT, &[]),
@@ -600,7 +600,7 @@ pub struct ContainerPort {
 }
 object!(ContainerPort CONTAINER_PORT { 0 container_port, 1 host_ip, 2 host_port, 3 name, 4 protocol });
 pub static CONTAINER_PORT: TypeDesc = TypeDesc {
-    go: "v1.ContainerPort",
+    name: "io.k8s.api.core.v1.ContainerPort",
     fields: &[
         f("containerPort", T::I32, REQUIRED, &[]),
         f("hostIP", T::Str, OMIT, &[]),
@@ -621,7 +621,7 @@ pub struct ContainerResizePolicy {
 }
 object!(ContainerResizePolicy CONTAINER_RESIZE_POLICY { 0 resource_name, 1 restart_policy });
 pub static CONTAINER_RESIZE_POLICY: TypeDesc = TypeDesc {
-    go: "v1.ContainerResizePolicy",
+    name: "io.k8s.api.core.v1.ContainerResizePolicy",
     fields: &[
         f("resourceName", T::Str, REQUIRED, &[M::Go("v1.ResourceName")]),
         f("restartPolicy", T::Str, REQUIRED, &[M::Go("v1.ResourceResizeRestartPolicy")]),
@@ -639,7 +639,7 @@ pub struct ContainerRestartRule {
 }
 object!(ContainerRestartRule CONTAINER_RESTART_RULE { 0 action, 1 exit_codes });
 pub static CONTAINER_RESTART_RULE: TypeDesc = TypeDesc {
-    go: "v1.ContainerRestartRule",
+    name: "io.k8s.api.core.v1.ContainerRestartRule",
     fields: &[
         f("action", T::Str, OMIT | REQUIRED, &[M::Go("v1.ContainerRestartRuleAction")]),
         f("exitCodes", T::Ptr(&core_v1::CONTAINER_RESTART_RULE_ON_EXIT_CODES), OMIT, &[]),
@@ -657,7 +657,7 @@ pub struct ContainerRestartRuleOnExitCodes {
 }
 object!(ContainerRestartRuleOnExitCodes CONTAINER_RESTART_RULE_ON_EXIT_CODES { 0 operator, 1 values });
 pub static CONTAINER_RESTART_RULE_ON_EXIT_CODES: TypeDesc = TypeDesc {
-    go: "v1.ContainerRestartRuleOnExitCodes",
+    name: "io.k8s.api.core.v1.ContainerRestartRuleOnExitCodes",
     fields: &[
         f("operator", T::Str, OMIT | REQUIRED, &[M::Go("v1.ContainerRestartRuleOnExitCodesOperator")]),
         f("values", T::List(&T::I32), OMIT | LIST_SET, &[]),
@@ -676,7 +676,7 @@ pub struct ContainerState {
 }
 object!(ContainerState CONTAINER_STATE { 0 running, 1 terminated, 2 waiting });
 pub static CONTAINER_STATE: TypeDesc = TypeDesc {
-    go: "v1.ContainerState",
+    name: "io.k8s.api.core.v1.ContainerState",
     fields: &[
         f("running", T::Ptr(&core_v1::CONTAINER_STATE_RUNNING), OMIT, &[]),
         f("terminated", T::Ptr(&core_v1::CONTAINER_STATE_TERMINATED), OMIT, &[]),
@@ -694,7 +694,7 @@ pub struct ContainerStateRunning {
 }
 object!(ContainerStateRunning CONTAINER_STATE_RUNNING { 0 started_at });
 pub static CONTAINER_STATE_RUNNING: TypeDesc = TypeDesc {
-    go: "v1.ContainerStateRunning",
+    name: "io.k8s.api.core.v1.ContainerStateRunning",
     fields: &[
         f("startedAt", T::Time, 0, &[]),
     ],
@@ -716,7 +716,7 @@ pub struct ContainerStateTerminated {
 }
 object!(ContainerStateTerminated CONTAINER_STATE_TERMINATED { 0 container_id, 1 exit_code, 2 finished_at, 3 message, 4 reason, 5 signal, 6 started_at });
 pub static CONTAINER_STATE_TERMINATED: TypeDesc = TypeDesc {
-    go: "v1.ContainerStateTerminated",
+    name: "io.k8s.api.core.v1.ContainerStateTerminated",
     fields: &[
         f("containerID", T::Str, OMIT, &[]),
         f("exitCode", T::I32, REQUIRED, &[]),
@@ -739,7 +739,7 @@ pub struct ContainerStateWaiting {
 }
 object!(ContainerStateWaiting CONTAINER_STATE_WAITING { 0 message, 1 reason });
 pub static CONTAINER_STATE_WAITING: TypeDesc = TypeDesc {
-    go: "v1.ContainerStateWaiting",
+    name: "io.k8s.api.core.v1.ContainerStateWaiting",
     fields: &[
         f("message", T::Str, OMIT, &[]),
         f("reason", T::Str, OMIT, &[]),
@@ -770,7 +770,7 @@ pub struct ContainerStatus {
 }
 object!(ContainerStatus CONTAINER_STATUS { 0 allocated_resources, 1 allocated_resources_status, 2 container_id, 3 image, 4 image_id, 5 last_state, 6 name, 7 ready, 8 resources, 9 restart_count, 10 started, 11 state, 12 stop_signal, 13 user, 14 volume_mounts });
 pub static CONTAINER_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ContainerStatus",
+    name: "io.k8s.api.core.v1.ContainerStatus",
     fields: &[
         f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("allocatedResourcesStatus", T::List(&T::Struct(&core_v1::RESOURCE_STATUS)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["name"]), M::MergeKey("name")]),
@@ -800,7 +800,7 @@ pub struct ContainerUser {
 }
 object!(ContainerUser CONTAINER_USER { 0 linux });
 pub static CONTAINER_USER: TypeDesc = TypeDesc {
-    go: "v1.ContainerUser",
+    name: "io.k8s.api.core.v1.ContainerUser",
     fields: &[
         f("linux", T::Ptr(&core_v1::LINUX_CONTAINER_USER), OMIT, &[]),
     ],
@@ -816,7 +816,7 @@ pub struct DaemonEndpoint {
 }
 object!(DaemonEndpoint DAEMON_ENDPOINT { 0 port });
 pub static DAEMON_ENDPOINT: TypeDesc = TypeDesc {
-    go: "v1.DaemonEndpoint",
+    name: "io.k8s.api.core.v1.DaemonEndpoint",
     fields: &[
         f("Port", T::I32, REQUIRED, &[]),
     ],
@@ -832,7 +832,7 @@ pub struct DownwardAPIProjection {
 }
 object!(DownwardAPIProjection DOWNWARD_API_PROJECTION { 0 items });
 pub static DOWNWARD_API_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.DownwardAPIProjection",
+    name: "io.k8s.api.core.v1.DownwardAPIProjection",
     fields: &[
         f("items", T::List(&T::Struct(&core_v1::DOWNWARD_API_VOLUME_FILE)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -852,7 +852,7 @@ pub struct DownwardAPIVolumeFile {
 }
 object!(DownwardAPIVolumeFile DOWNWARD_API_VOLUME_FILE { 0 field_ref, 1 mode, 2 path, 3 resource_field_ref, 4 user });
 pub static DOWNWARD_API_VOLUME_FILE: TypeDesc = TypeDesc {
-    go: "v1.DownwardAPIVolumeFile",
+    name: "io.k8s.api.core.v1.DownwardAPIVolumeFile",
     fields: &[
         f("fieldRef", T::Ptr(&core_v1::OBJECT_FIELD_SELECTOR), OMIT, &[]),
         f("mode", T::OI32, OMIT, &[]),
@@ -874,7 +874,7 @@ pub struct DownwardAPIVolumeSource {
 }
 object!(DownwardAPIVolumeSource DOWNWARD_API_VOLUME_SOURCE { 0 default_mode, 1 default_user, 2 items });
 pub static DOWNWARD_API_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.DownwardAPIVolumeSource",
+    name: "io.k8s.api.core.v1.DownwardAPIVolumeSource",
     fields: &[
         f("defaultMode", T::OI32, OMIT, &[]),
         f("defaultUser", T::OI64, OMIT, &[]),
@@ -894,7 +894,7 @@ pub struct EmptyDirVolumeSource {
 }
 object!(EmptyDirVolumeSource EMPTY_DIR_VOLUME_SOURCE { 0 medium, 1 mode, 2 size_limit });
 pub static EMPTY_DIR_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.EmptyDirVolumeSource",
+    name: "io.k8s.api.core.v1.EmptyDirVolumeSource",
     fields: &[
         f("medium", T::Str, OMIT, &[M::Go("v1.StorageMedium")]),
         f("mode", T::OI32, OMIT, &[]),
@@ -915,7 +915,7 @@ pub struct EndpointAddress {
 }
 object!(EndpointAddress ENDPOINT_ADDRESS { 0 hostname, 1 ip, 2 node_name, 3 target_ref });
 pub static ENDPOINT_ADDRESS: TypeDesc = TypeDesc {
-    go: "v1.EndpointAddress",
+    name: "io.k8s.api.core.v1.EndpointAddress",
     fields: &[
         f("hostname", T::Str, OMIT, &[]),
         f("ip", T::Str, REQUIRED, &[]),
@@ -937,7 +937,7 @@ pub struct EndpointPort {
 }
 object!(EndpointPort ENDPOINT_PORT { 0 app_protocol, 1 name, 2 port, 3 protocol });
 pub static ENDPOINT_PORT: TypeDesc = TypeDesc {
-    go: "v1.EndpointPort",
+    name: "io.k8s.api.core.v1.EndpointPort",
     fields: &[
         f("appProtocol", T::OStr, OMIT, &[]),
         f("name", T::Str, OMIT, &[]),
@@ -958,7 +958,7 @@ pub struct EndpointSubset {
 }
 object!(EndpointSubset ENDPOINT_SUBSET { 0 addresses, 1 not_ready_addresses, 2 ports });
 pub static ENDPOINT_SUBSET: TypeDesc = TypeDesc {
-    go: "v1.EndpointSubset",
+    name: "io.k8s.api.core.v1.EndpointSubset",
     fields: &[
         f("addresses", T::List(&T::Struct(&core_v1::ENDPOINT_ADDRESS)), OMIT | LIST_ATOMIC, &[]),
         f("notReadyAddresses", T::List(&T::Struct(&core_v1::ENDPOINT_ADDRESS)), OMIT | LIST_ATOMIC, &[]),
@@ -980,7 +980,7 @@ pub struct Endpoints {
 object!(Endpoints ENDPOINTS kind { 0 api_version, 1 kind, 2 metadata, 3 subsets });
 resource!(Endpoints CORE_V1_ENDPOINTS);
 pub static ENDPOINTS: TypeDesc = TypeDesc {
-    go: "v1.Endpoints",
+    name: "io.k8s.api.core.v1.Endpoints",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -1002,7 +1002,7 @@ pub struct EndpointsList {
 }
 object!(EndpointsList ENDPOINTS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ENDPOINTS_LIST: TypeDesc = TypeDesc {
-    go: "v1.EndpointsList",
+    name: "io.k8s.api.core.v1.EndpointsList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::ENDPOINTS)), REQUIRED, &[]),
@@ -1023,7 +1023,7 @@ pub struct EnvFromSource {
 }
 object!(EnvFromSource ENV_FROM_SOURCE { 0 config_map_ref, 1 prefix, 2 secret_ref });
 pub static ENV_FROM_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.EnvFromSource",
+    name: "io.k8s.api.core.v1.EnvFromSource",
     fields: &[
         f("configMapRef", T::Ptr(&core_v1::CONFIG_MAP_ENV_SOURCE), OMIT, &[]),
         f("prefix", T::Str, OMIT, &[]),
@@ -1043,7 +1043,7 @@ pub struct EnvVar {
 }
 object!(EnvVar ENV_VAR { 0 name, 1 value, 2 value_from });
 pub static ENV_VAR: TypeDesc = TypeDesc {
-    go: "v1.EnvVar",
+    name: "io.k8s.api.core.v1.EnvVar",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("value", T::Str, OMIT, &[]),
@@ -1065,7 +1065,7 @@ pub struct EnvVarSource {
 }
 object!(EnvVarSource ENV_VAR_SOURCE { 0 config_map_key_ref, 1 field_ref, 2 file_key_ref, 3 resource_field_ref, 4 secret_key_ref });
 pub static ENV_VAR_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.EnvVarSource",
+    name: "io.k8s.api.core.v1.EnvVarSource",
     fields: &[
         f("configMapKeyRef", T::Ptr(&core_v1::CONFIG_MAP_KEY_SELECTOR), OMIT, &[]),
         f("fieldRef", T::Ptr(&core_v1::OBJECT_FIELD_SELECTOR), OMIT, &[]),
@@ -1110,7 +1110,7 @@ pub struct EphemeralContainer {
 }
 object!(EphemeralContainer EPHEMERAL_CONTAINER { 0 args, 1 command, 2 env, 3 env_from, 4 image, 5 image_pull_policy, 6 lifecycle, 7 liveness_probe, 8 name, 9 ports, 10 readiness_probe, 11 resize_policy, 12 resources, 13 restart_policy, 14 restart_policy_rules, 15 security_context, 16 startup_probe, 17 stdin, 18 stdin_once, 19 target_container_name, 20 termination_message_path, 21 termination_message_policy, 22 tty, 23 volume_devices, 24 volume_mounts, 25 working_dir });
 pub static EPHEMERAL_CONTAINER: TypeDesc = TypeDesc {
-    go: "v1.EphemeralContainer",
+    name: "io.k8s.api.core.v1.EphemeralContainer",
     fields: &[
         f("args", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Inline("EphemeralContainerCommon")]),
         f("command", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Inline("EphemeralContainerCommon")]),
@@ -1151,7 +1151,7 @@ pub struct EphemeralVolumeSource {
 }
 object!(EphemeralVolumeSource EPHEMERAL_VOLUME_SOURCE { 0 volume_claim_template });
 pub static EPHEMERAL_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.EphemeralVolumeSource",
+    name: "io.k8s.api.core.v1.EphemeralVolumeSource",
     fields: &[
         f("volumeClaimTemplate", T::Ptr(&core_v1::PERSISTENT_VOLUME_CLAIM_TEMPLATE), OMIT, &[]),
     ],
@@ -1184,7 +1184,7 @@ pub struct Event {
 object!(Event EVENT kind { 0 action, 1 api_version, 2 count, 3 event_time, 4 first_timestamp, 5 involved_object, 6 kind, 7 last_timestamp, 8 message, 9 metadata, 10 reason, 11 related, 12 reporting_component, 13 reporting_instance, 14 series, 15 source, 16 type_ });
 resource!(Event CORE_V1_EVENT);
 pub static EVENT: TypeDesc = TypeDesc {
-    go: "v1.Event",
+    name: "io.k8s.api.core.v1.Event",
     fields: &[
         f("action", T::Str, OMIT, &[]),
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -1219,7 +1219,7 @@ pub struct EventList {
 }
 object!(EventList EVENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static EVENT_LIST: TypeDesc = TypeDesc {
-    go: "v1.EventList",
+    name: "io.k8s.api.core.v1.EventList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::EVENT)), REQUIRED, &[]),
@@ -1239,7 +1239,7 @@ pub struct EventSeries {
 }
 object!(EventSeries EVENT_SERIES { 0 count, 1 last_observed_time });
 pub static EVENT_SERIES: TypeDesc = TypeDesc {
-    go: "v1.EventSeries",
+    name: "io.k8s.api.core.v1.EventSeries",
     fields: &[
         f("count", T::I32, OMIT, &[]),
         f("lastObservedTime", T::MicroTime, 0, &[]),
@@ -1257,7 +1257,7 @@ pub struct EventSource {
 }
 object!(EventSource EVENT_SOURCE { 0 component, 1 host });
 pub static EVENT_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.EventSource",
+    name: "io.k8s.api.core.v1.EventSource",
     fields: &[
         f("component", T::Str, OMIT, &[]),
         f("host", T::Str, OMIT, &[]),
@@ -1275,7 +1275,7 @@ pub struct EvictionResponder {
 }
 object!(EvictionResponder EVICTION_RESPONDER { 0 name, 1 priority });
 pub static EVICTION_RESPONDER: TypeDesc = TypeDesc {
-    go: "v1.EvictionResponder",
+    name: "io.k8s.api.core.v1.EvictionResponder",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("priority", T::OI32, REQUIRED, &[]),
@@ -1292,7 +1292,7 @@ pub struct ExecAction {
 }
 object!(ExecAction EXEC_ACTION { 0 command });
 pub static EXEC_ACTION: TypeDesc = TypeDesc {
-    go: "v1.ExecAction",
+    name: "io.k8s.api.core.v1.ExecAction",
     fields: &[
         f("command", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -1303,7 +1303,7 @@ pub static EXEC_ACTION: TypeDesc = TypeDesc {
 };
 
 pub static FC_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.FCVolumeSource",
+    name: "io.k8s.api.core.v1.FCVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("lun", T::OI32, OMIT, &[]),
@@ -1326,10 +1326,10 @@ pub struct FileKeySelector {
 }
 object!(FileKeySelector FILE_KEY_SELECTOR { 0 key, 1 optional, 2 path, 3 volume_name });
 pub static FILE_KEY_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.FileKeySelector",
+    name: "io.k8s.api.core.v1.FileKeySelector",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
-        f("optional", T::OBool, OMIT, &[]),
+        f("optional", T::OBool, OMIT, &[M::Default("false")]),
         f("path", T::Str, REQUIRED, &[]),
         f("volumeName", T::Str, REQUIRED, &[]),
     ],
@@ -1340,7 +1340,7 @@ pub static FILE_KEY_SELECTOR: TypeDesc = TypeDesc {
 };
 
 pub static FLEX_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.FlexPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.FlexPersistentVolumeSource",
     fields: &[
         f("driver", T::Str, REQUIRED, &[]),
         f("fsType", T::Str, OMIT, &[]),
@@ -1355,7 +1355,7 @@ pub static FLEX_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static FLEX_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.FlexVolumeSource",
+    name: "io.k8s.api.core.v1.FlexVolumeSource",
     fields: &[
         f("driver", T::Str, REQUIRED, &[]),
         f("fsType", T::Str, OMIT, &[]),
@@ -1370,7 +1370,7 @@ pub static FLEX_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static FLOCKER_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.FlockerVolumeSource",
+    name: "io.k8s.api.core.v1.FlockerVolumeSource",
     fields: &[
         f("datasetName", T::Str, OMIT, &[]),
         f("datasetUUID", T::Str, OMIT, &[]),
@@ -1382,7 +1382,7 @@ pub static FLOCKER_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static GCE_PERSISTENT_DISK_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.GCEPersistentDiskVolumeSource",
+    name: "io.k8s.api.core.v1.GCEPersistentDiskVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("partition", T::I32, OMIT, &[]),
@@ -1403,11 +1403,11 @@ pub struct GRPCAction {
 }
 object!(GRPCAction GRPC_ACTION { 0 mode, 1 port, 2 service });
 pub static GRPC_ACTION: TypeDesc = TypeDesc {
-    go: "v1.GRPCAction",
+    name: "io.k8s.api.core.v1.GRPCAction",
     fields: &[
         f("mode", T::OStr, OMIT, &[M::Enum(&["Plaintext", "TLS"]), M::Go("v1.GRPCProbeMode")]),
         f("port", T::I32, REQUIRED, &[]),
-        f("service", T::OStr, 0, &[]),
+        f("service", T::OStr, 0, &[M::Default("\"\"")]),
     ],
     order: &[1, 2, 0],
     atomic: false,
@@ -1416,7 +1416,7 @@ pub static GRPC_ACTION: TypeDesc = TypeDesc {
 };
 
 pub static GIT_REPO_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.GitRepoVolumeSource",
+    name: "io.k8s.api.core.v1.GitRepoVolumeSource",
     fields: &[
         f("directory", T::Str, OMIT, &[]),
         f("repository", T::Str, REQUIRED, &[]),
@@ -1429,7 +1429,7 @@ pub static GIT_REPO_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static GLUSTERFS_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.GlusterfsPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.GlusterfsPersistentVolumeSource",
     fields: &[
         f("endpoints", T::Str, REQUIRED, &[]),
         f("endpointsNamespace", T::OStr, OMIT, &[]),
@@ -1443,7 +1443,7 @@ pub static GLUSTERFS_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static GLUSTERFS_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.GlusterfsVolumeSource",
+    name: "io.k8s.api.core.v1.GlusterfsVolumeSource",
     fields: &[
         f("endpoints", T::Str, REQUIRED, &[]),
         f("path", T::Str, REQUIRED, &[]),
@@ -1466,7 +1466,7 @@ pub struct HTTPGetAction {
 }
 object!(HTTPGetAction HTTP_GET_ACTION { 0 host, 1 http_headers, 2 path, 3 port, 4 protocol, 5 scheme });
 pub static HTTP_GET_ACTION: TypeDesc = TypeDesc {
-    go: "v1.HTTPGetAction",
+    name: "io.k8s.api.core.v1.HTTPGetAction",
     fields: &[
         f("host", T::Str, OMIT, &[]),
         f("httpHeaders", T::List(&T::Struct(&core_v1::HTTP_HEADER)), OMIT | LIST_ATOMIC, &[]),
@@ -1488,7 +1488,7 @@ pub struct HTTPHeader {
 }
 object!(HTTPHeader HTTP_HEADER { 0 name, 1 value });
 pub static HTTP_HEADER: TypeDesc = TypeDesc {
-    go: "v1.HTTPHeader",
+    name: "io.k8s.api.core.v1.HTTPHeader",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("value", T::Str, REQUIRED, &[]),
@@ -1506,7 +1506,7 @@ pub struct HostAlias {
 }
 object!(HostAlias HOST_ALIAS { 0 hostnames, 1 ip });
 pub static HOST_ALIAS: TypeDesc = TypeDesc {
-    go: "v1.HostAlias",
+    name: "io.k8s.api.core.v1.HostAlias",
     fields: &[
         f("hostnames", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("ip", T::Str, REQUIRED, &[]),
@@ -1523,7 +1523,7 @@ pub struct HostIP {
 }
 object!(HostIP HOST_IP { 0 ip });
 pub static HOST_IP: TypeDesc = TypeDesc {
-    go: "v1.HostIP",
+    name: "io.k8s.api.core.v1.HostIP",
     fields: &[
         f("ip", T::Str, REQUIRED, &[]),
     ],
@@ -1540,7 +1540,7 @@ pub struct HostPathVolumeSource {
 }
 object!(HostPathVolumeSource HOST_PATH_VOLUME_SOURCE { 0 path, 1 type_ });
 pub static HOST_PATH_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.HostPathVolumeSource",
+    name: "io.k8s.api.core.v1.HostPathVolumeSource",
     fields: &[
         f("path", T::Str, REQUIRED, &[]),
         f("type", T::OStr, OMIT, &[M::Enum(&["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"]), M::Go("v1.HostPathType")]),
@@ -1552,7 +1552,7 @@ pub static HOST_PATH_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static ISCSI_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ISCSIPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.ISCSIPersistentVolumeSource",
     fields: &[
         f("chapAuthDiscovery", T::Bool, OMIT, &[]),
         f("chapAuthSession", T::Bool, OMIT, &[]),
@@ -1573,7 +1573,7 @@ pub static ISCSI_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static ISCSI_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ISCSIVolumeSource",
+    name: "io.k8s.api.core.v1.ISCSIVolumeSource",
     fields: &[
         f("chapAuthDiscovery", T::Bool, OMIT, &[]),
         f("chapAuthSession", T::Bool, OMIT, &[]),
@@ -1600,7 +1600,7 @@ pub struct ImageVolumeSource {
 }
 object!(ImageVolumeSource IMAGE_VOLUME_SOURCE { 0 pull_policy, 1 reference });
 pub static IMAGE_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ImageVolumeSource",
+    name: "io.k8s.api.core.v1.ImageVolumeSource",
     fields: &[
         f("pullPolicy", T::Str, OMIT, &[M::Enum(&["Always", "IfNotPresent", "Never"]), M::Go("v1.PullPolicy")]),
         f("reference", T::Str, OMIT, &[]),
@@ -1617,7 +1617,7 @@ pub struct ImageVolumeStatus {
 }
 object!(ImageVolumeStatus IMAGE_VOLUME_STATUS { 0 image_ref });
 pub static IMAGE_VOLUME_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ImageVolumeStatus",
+    name: "io.k8s.api.core.v1.ImageVolumeStatus",
     fields: &[
         f("imageRef", T::Str, OMIT | REQUIRED, &[]),
     ],
@@ -1636,7 +1636,7 @@ pub struct KeyToPath {
 }
 object!(KeyToPath KEY_TO_PATH { 0 key, 1 mode, 2 path, 3 user });
 pub static KEY_TO_PATH: TypeDesc = TypeDesc {
-    go: "v1.KeyToPath",
+    name: "io.k8s.api.core.v1.KeyToPath",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
         f("mode", T::OI32, OMIT, &[]),
@@ -1657,7 +1657,7 @@ pub struct Lifecycle {
 }
 object!(Lifecycle LIFECYCLE { 0 post_start, 1 pre_stop, 2 stop_signal });
 pub static LIFECYCLE: TypeDesc = TypeDesc {
-    go: "v1.Lifecycle",
+    name: "io.k8s.api.core.v1.Lifecycle",
     fields: &[
         f("postStart", T::Ptr(&core_v1::LIFECYCLE_HANDLER), OMIT, &[]),
         f("preStop", T::Ptr(&core_v1::LIFECYCLE_HANDLER), OMIT, &[]),
@@ -1678,7 +1678,7 @@ pub struct LifecycleHandler {
 }
 object!(LifecycleHandler LIFECYCLE_HANDLER { 0 exec, 1 http_get, 2 sleep, 3 tcp_socket });
 pub static LIFECYCLE_HANDLER: TypeDesc = TypeDesc {
-    go: "v1.LifecycleHandler",
+    name: "io.k8s.api.core.v1.LifecycleHandler",
     fields: &[
         f("exec", T::Ptr(&core_v1::EXEC_ACTION), OMIT, &[]),
         f("httpGet", T::Ptr(&core_v1::HTTP_GET_ACTION), OMIT, &[]),
@@ -1701,7 +1701,7 @@ pub struct LimitRange {
 object!(LimitRange LIMIT_RANGE kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(LimitRange CORE_V1_LIMIT_RANGE);
 pub static LIMIT_RANGE: TypeDesc = TypeDesc {
-    go: "v1.LimitRange",
+    name: "io.k8s.api.core.v1.LimitRange",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -1725,7 +1725,7 @@ pub struct LimitRangeItem {
 }
 object!(LimitRangeItem LIMIT_RANGE_ITEM { 0 default, 1 default_request, 2 max, 3 max_limit_request_ratio, 4 min, 5 type_ });
 pub static LIMIT_RANGE_ITEM: TypeDesc = TypeDesc {
-    go: "v1.LimitRangeItem",
+    name: "io.k8s.api.core.v1.LimitRangeItem",
     fields: &[
         f("default", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("defaultRequest", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
@@ -1749,7 +1749,7 @@ pub struct LimitRangeList {
 }
 object!(LimitRangeList LIMIT_RANGE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static LIMIT_RANGE_LIST: TypeDesc = TypeDesc {
-    go: "v1.LimitRangeList",
+    name: "io.k8s.api.core.v1.LimitRangeList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::LIMIT_RANGE)), REQUIRED, &[]),
@@ -1768,7 +1768,7 @@ pub struct LimitRangeSpec {
 }
 object!(LimitRangeSpec LIMIT_RANGE_SPEC { 0 limits });
 pub static LIMIT_RANGE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.LimitRangeSpec",
+    name: "io.k8s.api.core.v1.LimitRangeSpec",
     fields: &[
         f("limits", T::List(&T::Struct(&core_v1::LIMIT_RANGE_ITEM)), LIST_ATOMIC | REQUIRED, &[]),
     ],
@@ -1786,7 +1786,7 @@ pub struct LinuxContainerUser {
 }
 object!(LinuxContainerUser LINUX_CONTAINER_USER { 0 gid, 1 supplemental_groups, 2 uid });
 pub static LINUX_CONTAINER_USER: TypeDesc = TypeDesc {
-    go: "v1.LinuxContainerUser",
+    name: "io.k8s.api.core.v1.LinuxContainerUser",
     fields: &[
         f("gid", T::I64, REQUIRED, &[]),
         f("supplementalGroups", T::List(&T::I64), OMIT | LIST_ATOMIC, &[]),
@@ -1807,7 +1807,7 @@ pub struct LoadBalancerIngress {
 }
 object!(LoadBalancerIngress LOAD_BALANCER_INGRESS { 0 hostname, 1 ip, 2 ip_mode, 3 ports });
 pub static LOAD_BALANCER_INGRESS: TypeDesc = TypeDesc {
-    go: "v1.LoadBalancerIngress",
+    name: "io.k8s.api.core.v1.LoadBalancerIngress",
     fields: &[
         f("hostname", T::Str, OMIT, &[]),
         f("ip", T::Str, OMIT, &[]),
@@ -1826,7 +1826,7 @@ pub struct LoadBalancerStatus {
 }
 object!(LoadBalancerStatus LOAD_BALANCER_STATUS { 0 ingress });
 pub static LOAD_BALANCER_STATUS: TypeDesc = TypeDesc {
-    go: "v1.LoadBalancerStatus",
+    name: "io.k8s.api.core.v1.LoadBalancerStatus",
     fields: &[
         f("ingress", T::List(&T::Struct(&core_v1::LOAD_BALANCER_INGRESS)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -1842,9 +1842,9 @@ pub struct LocalObjectReference {
 }
 object!(LocalObjectReference LOCAL_OBJECT_REFERENCE { 0 name });
 pub static LOCAL_OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.LocalObjectReference",
+    name: "io.k8s.api.core.v1.LocalObjectReference",
     fields: &[
-        f("name", T::Str, OMIT, &[]),
+        f("name", T::Str, OMIT, &[M::Default("\"\"")]),
     ],
     order: &[0],
     atomic: true,
@@ -1859,7 +1859,7 @@ pub struct LocalVolumeSource {
 }
 object!(LocalVolumeSource LOCAL_VOLUME_SOURCE { 0 fs_type, 1 path });
 pub static LOCAL_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.LocalVolumeSource",
+    name: "io.k8s.api.core.v1.LocalVolumeSource",
     fields: &[
         f("fsType", T::OStr, OMIT, &[]),
         f("path", T::Str, REQUIRED, &[]),
@@ -1877,7 +1877,7 @@ pub struct ModifyVolumeStatus {
 }
 object!(ModifyVolumeStatus MODIFY_VOLUME_STATUS { 0 status, 1 target_volume_attributes_class_name });
 pub static MODIFY_VOLUME_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ModifyVolumeStatus",
+    name: "io.k8s.api.core.v1.ModifyVolumeStatus",
     fields: &[
         f("status", T::Str, REQUIRED, &[M::Enum(&["InProgress", "Infeasible", "Pending"]), M::Go("v1.PersistentVolumeClaimModifyVolumeStatus")]),
         f("targetVolumeAttributesClassName", T::Str, OMIT, &[]),
@@ -1896,7 +1896,7 @@ pub struct NFSVolumeSource {
 }
 object!(NFSVolumeSource NFS_VOLUME_SOURCE { 0 path, 1 read_only, 2 server });
 pub static NFS_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.NFSVolumeSource",
+    name: "io.k8s.api.core.v1.NFSVolumeSource",
     fields: &[
         f("path", T::Str, REQUIRED, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -1919,7 +1919,7 @@ pub struct Namespace {
 object!(Namespace NAMESPACE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Namespace CORE_V1_NAMESPACE);
 pub static NAMESPACE: TypeDesc = TypeDesc {
-    go: "v1.Namespace",
+    name: "io.k8s.api.core.v1.Namespace",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -1943,7 +1943,7 @@ pub struct NamespaceCondition {
 }
 object!(NamespaceCondition NAMESPACE_CONDITION { 0 last_transition_time, 1 message, 2 reason, 3 status, 4 type_ });
 pub static NAMESPACE_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.NamespaceCondition",
+    name: "io.k8s.api.core.v1.NamespaceCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -1966,7 +1966,7 @@ pub struct NamespaceList {
 }
 object!(NamespaceList NAMESPACE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static NAMESPACE_LIST: TypeDesc = TypeDesc {
-    go: "v1.NamespaceList",
+    name: "io.k8s.api.core.v1.NamespaceList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::NAMESPACE)), REQUIRED, &[]),
@@ -1985,7 +1985,7 @@ pub struct NamespaceSpec {
 }
 object!(NamespaceSpec NAMESPACE_SPEC { 0 finalizers });
 pub static NAMESPACE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.NamespaceSpec",
+    name: "io.k8s.api.core.v1.NamespaceSpec",
     fields: &[
         f("finalizers", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Go("[]v1.FinalizerName")]),
     ],
@@ -2002,7 +2002,7 @@ pub struct NamespaceStatus {
 }
 object!(NamespaceStatus NAMESPACE_STATUS { 0 conditions, 1 phase });
 pub static NAMESPACE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.NamespaceStatus",
+    name: "io.k8s.api.core.v1.NamespaceStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&core_v1::NAMESPACE_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("phase", T::Str, OMIT, &[M::Enum(&["Active", "Terminating"]), M::Go("v1.NamespacePhase")]),
@@ -2024,7 +2024,7 @@ pub struct Node {
 object!(Node NODE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Node CORE_V1_NODE);
 pub static NODE: TypeDesc = TypeDesc {
-    go: "v1.Node",
+    name: "io.k8s.api.core.v1.Node",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -2045,7 +2045,7 @@ pub struct NodeAddress {
 }
 object!(NodeAddress NODE_ADDRESS { 0 address, 1 type_ });
 pub static NODE_ADDRESS: TypeDesc = TypeDesc {
-    go: "v1.NodeAddress",
+    name: "io.k8s.api.core.v1.NodeAddress",
     fields: &[
         f("address", T::Str, REQUIRED, &[]),
         f("type", T::Str, REQUIRED, &[M::Go("v1.NodeAddressType")]),
@@ -2063,7 +2063,7 @@ pub struct NodeAffinity {
 }
 object!(NodeAffinity NODE_AFFINITY { 0 preferred_during_scheduling_ignored_during_execution, 1 required_during_scheduling_ignored_during_execution });
 pub static NODE_AFFINITY: TypeDesc = TypeDesc {
-    go: "v1.NodeAffinity",
+    name: "io.k8s.api.core.v1.NodeAffinity",
     fields: &[
         f("preferredDuringSchedulingIgnoredDuringExecution", T::List(&T::Struct(&core_v1::PREFERRED_SCHEDULING_TERM)), OMIT | LIST_ATOMIC, &[]),
         f("requiredDuringSchedulingIgnoredDuringExecution", T::Ptr(&core_v1::NODE_SELECTOR), OMIT, &[]),
@@ -2081,7 +2081,7 @@ pub struct NodeAllocatableMappedResources {
 }
 object!(NodeAllocatableMappedResources NODE_ALLOCATABLE_MAPPED_RESOURCES { 0 name, 1 quantity });
 pub static NODE_ALLOCATABLE_MAPPED_RESOURCES: TypeDesc = TypeDesc {
-    go: "v1.NodeAllocatableMappedResources",
+    name: "io.k8s.api.core.v1.NodeAllocatableMappedResources",
     fields: &[
         f("name", T::Str, REQUIRED, &[M::Go("v1.ResourceName")]),
         f("quantity", T::OQuantity, REQUIRED, &[]),
@@ -2100,7 +2100,7 @@ pub struct NodeAllocatableOverheadResources {
 }
 object!(NodeAllocatableOverheadResources NODE_ALLOCATABLE_OVERHEAD_RESOURCES { 0 name, 1 per_container, 2 per_pod });
 pub static NODE_ALLOCATABLE_OVERHEAD_RESOURCES: TypeDesc = TypeDesc {
-    go: "v1.NodeAllocatableOverheadResources",
+    name: "io.k8s.api.core.v1.NodeAllocatableOverheadResources",
     fields: &[
         f("name", T::Str, REQUIRED, &[M::Go("v1.ResourceName")]),
         f("perContainer", T::OQuantity, OMIT, &[]),
@@ -2121,7 +2121,7 @@ pub struct NodeAllocatableResourceClaimStatus {
 }
 object!(NodeAllocatableResourceClaimStatus NODE_ALLOCATABLE_RESOURCE_CLAIM_STATUS { 0 containers, 1 mapping, 2 overhead, 3 resource_claim_name });
 pub static NODE_ALLOCATABLE_RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
-    go: "v1.NodeAllocatableResourceClaimStatus",
+    name: "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus",
     fields: &[
         f("containers", T::List(&T::Str), OMIT | LIST_SET, &[]),
         f("mapping", T::List(&T::Struct(&core_v1::NODE_ALLOCATABLE_MAPPED_RESOURCES)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["name"]), M::MergeKey("name")]),
@@ -2145,7 +2145,7 @@ pub struct NodeCondition {
 }
 object!(NodeCondition NODE_CONDITION { 0 last_heartbeat_time, 1 last_transition_time, 2 message, 3 reason, 4 status, 5 type_ });
 pub static NODE_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.NodeCondition",
+    name: "io.k8s.api.core.v1.NodeCondition",
     fields: &[
         f("lastHeartbeatTime", T::Time, 0, &[]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -2161,7 +2161,7 @@ pub static NODE_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static NODE_CONFIG_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.NodeConfigSource",
+    name: "io.k8s.api.core.v1.NodeConfigSource",
     fields: &[
         f("configMap", T::Ptr(&core_v1::CONFIG_MAP_NODE_CONFIG_SOURCE), OMIT, &[]),
     ],
@@ -2172,7 +2172,7 @@ pub static NODE_CONFIG_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static NODE_CONFIG_STATUS: TypeDesc = TypeDesc {
-    go: "v1.NodeConfigStatus",
+    name: "io.k8s.api.core.v1.NodeConfigStatus",
     fields: &[
         f("active", T::Ptr(&core_v1::NODE_CONFIG_SOURCE), OMIT, &[]),
         f("assigned", T::Ptr(&core_v1::NODE_CONFIG_SOURCE), OMIT, &[]),
@@ -2191,7 +2191,7 @@ pub struct NodeDaemonEndpoints {
 }
 object!(NodeDaemonEndpoints NODE_DAEMON_ENDPOINTS { 0 kubelet_endpoint });
 pub static NODE_DAEMON_ENDPOINTS: TypeDesc = TypeDesc {
-    go: "v1.NodeDaemonEndpoints",
+    name: "io.k8s.api.core.v1.NodeDaemonEndpoints",
     fields: &[
         f("kubeletEndpoint", T::Struct(&core_v1::DAEMON_ENDPOINT), 0, &[]),
     ],
@@ -2207,7 +2207,7 @@ pub struct NodeFeatures {
 }
 object!(NodeFeatures NODE_FEATURES { 0 supplemental_groups_policy });
 pub static NODE_FEATURES: TypeDesc = TypeDesc {
-    go: "v1.NodeFeatures",
+    name: "io.k8s.api.core.v1.NodeFeatures",
     fields: &[
         f("supplementalGroupsPolicy", T::OBool, OMIT, &[]),
     ],
@@ -2226,7 +2226,7 @@ pub struct NodeList {
 }
 object!(NodeList NODE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static NODE_LIST: TypeDesc = TypeDesc {
-    go: "v1.NodeList",
+    name: "io.k8s.api.core.v1.NodeList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::NODE)), REQUIRED, &[]),
@@ -2245,7 +2245,7 @@ pub struct NodePodPreemptionPolicy {
 }
 object!(NodePodPreemptionPolicy NODE_POD_PREEMPTION_POLICY { 0 disable_resize_preemption });
 pub static NODE_POD_PREEMPTION_POLICY: TypeDesc = TypeDesc {
-    go: "v1.NodePodPreemptionPolicy",
+    name: "io.k8s.api.core.v1.NodePodPreemptionPolicy",
     fields: &[
         f("disableResizePreemption", T::List(&T::Str), OMIT | LIST_SET, &[]),
     ],
@@ -2262,7 +2262,7 @@ pub struct NodeRuntimeHandler {
 }
 object!(NodeRuntimeHandler NODE_RUNTIME_HANDLER { 0 features, 1 name });
 pub static NODE_RUNTIME_HANDLER: TypeDesc = TypeDesc {
-    go: "v1.NodeRuntimeHandler",
+    name: "io.k8s.api.core.v1.NodeRuntimeHandler",
     fields: &[
         f("features", T::Ptr(&core_v1::NODE_RUNTIME_HANDLER_FEATURES), OMIT, &[]),
         f("name", T::Str, 0, &[]),
@@ -2280,7 +2280,7 @@ pub struct NodeRuntimeHandlerFeatures {
 }
 object!(NodeRuntimeHandlerFeatures NODE_RUNTIME_HANDLER_FEATURES { 0 recursive_read_only_mounts, 1 user_namespaces });
 pub static NODE_RUNTIME_HANDLER_FEATURES: TypeDesc = TypeDesc {
-    go: "v1.NodeRuntimeHandlerFeatures",
+    name: "io.k8s.api.core.v1.NodeRuntimeHandlerFeatures",
     fields: &[
         f("recursiveReadOnlyMounts", T::OBool, OMIT, &[]),
         f("userNamespaces", T::OBool, OMIT, &[]),
@@ -2297,7 +2297,7 @@ pub struct NodeSelector {
 }
 object!(NodeSelector NODE_SELECTOR { 0 node_selector_terms });
 pub static NODE_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.NodeSelector",
+    name: "io.k8s.api.core.v1.NodeSelector",
     fields: &[
         f("nodeSelectorTerms", T::List(&T::Struct(&core_v1::NODE_SELECTOR_TERM)), LIST_ATOMIC | REQUIRED, &[]),
     ],
@@ -2315,7 +2315,7 @@ pub struct NodeSelectorRequirement {
 }
 object!(NodeSelectorRequirement NODE_SELECTOR_REQUIREMENT { 0 key, 1 operator, 2 values });
 pub static NODE_SELECTOR_REQUIREMENT: TypeDesc = TypeDesc {
-    go: "v1.NodeSelectorRequirement",
+    name: "io.k8s.api.core.v1.NodeSelectorRequirement",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
         f("operator", T::Str, REQUIRED, &[M::Enum(&["DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"]), M::Go("v1.NodeSelectorOperator")]),
@@ -2334,7 +2334,7 @@ pub struct NodeSelectorTerm {
 }
 object!(NodeSelectorTerm NODE_SELECTOR_TERM { 0 match_expressions, 1 match_fields });
 pub static NODE_SELECTOR_TERM: TypeDesc = TypeDesc {
-    go: "v1.NodeSelectorTerm",
+    name: "io.k8s.api.core.v1.NodeSelectorTerm",
     fields: &[
         f("matchExpressions", T::List(&T::Struct(&core_v1::NODE_SELECTOR_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
         f("matchFields", T::List(&T::Struct(&core_v1::NODE_SELECTOR_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
@@ -2358,7 +2358,7 @@ pub struct NodeSpec {
 }
 object!(NodeSpec NODE_SPEC { 0 config_source slot, 1 external_id, 2 pod_cidr, 3 pod_cidrs, 4 pod_preemption_policy, 5 provider_id, 6 taints, 7 unschedulable });
 pub static NODE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.NodeSpec",
+    name: "io.k8s.api.core.v1.NodeSpec",
     fields: &[
         f("configSource", T::Ptr(&core_v1::NODE_CONFIG_SOURCE), OMIT, &[]),
         f("externalID", T::Str, OMIT, &[]),
@@ -2394,7 +2394,7 @@ pub struct NodeStatus {
 }
 object!(NodeStatus NODE_STATUS { 0 addresses, 1 allocatable, 2 capacity, 3 conditions, 4 config slot, 5 daemon_endpoints, 6 declared_features, 7 features, 8 images, 9 node_info, 10 phase, 11 runtime_handlers, 12 volumes_attached, 13 volumes_in_use });
 pub static NODE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.NodeStatus",
+    name: "io.k8s.api.core.v1.NodeStatus",
     fields: &[
         f("addresses", T::List(&T::Struct(&core_v1::NODE_ADDRESS)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("allocatable", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
@@ -2423,7 +2423,7 @@ pub struct NodeSwapStatus {
 }
 object!(NodeSwapStatus NODE_SWAP_STATUS { 0 capacity });
 pub static NODE_SWAP_STATUS: TypeDesc = TypeDesc {
-    go: "v1.NodeSwapStatus",
+    name: "io.k8s.api.core.v1.NodeSwapStatus",
     fields: &[
         f("capacity", T::OI64, OMIT, &[]),
     ],
@@ -2450,7 +2450,7 @@ pub struct NodeSystemInfo {
 }
 object!(NodeSystemInfo NODE_SYSTEM_INFO { 0 architecture, 1 boot_id, 2 container_runtime_version, 3 kernel_version, 4 kube_proxy_version, 5 kubelet_version, 6 machine_id, 7 operating_system, 8 os_image, 9 running_in_user_namespace, 10 swap, 11 system_uuid });
 pub static NODE_SYSTEM_INFO: TypeDesc = TypeDesc {
-    go: "v1.NodeSystemInfo",
+    name: "io.k8s.api.core.v1.NodeSystemInfo",
     fields: &[
         f("architecture", T::Str, REQUIRED, &[]),
         f("bootID", T::Str, REQUIRED, &[]),
@@ -2478,7 +2478,7 @@ pub struct ObjectFieldSelector {
 }
 object!(ObjectFieldSelector OBJECT_FIELD_SELECTOR { 0 api_version, 1 field_path });
 pub static OBJECT_FIELD_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.ObjectFieldSelector",
+    name: "io.k8s.api.core.v1.ObjectFieldSelector",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("fieldPath", T::Str, REQUIRED, &[]),
@@ -2501,7 +2501,7 @@ pub struct ObjectReference {
 }
 object!(ObjectReference OBJECT_REFERENCE { 0 api_version, 1 field_path, 2 kind, 3 name, 4 namespace, 5 resource_version, 6 uid });
 pub static OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.ObjectReference",
+    name: "io.k8s.api.core.v1.ObjectReference",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("fieldPath", T::Str, OMIT, &[]),
@@ -2528,7 +2528,7 @@ pub struct PersistentVolume {
 object!(PersistentVolume PERSISTENT_VOLUME kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(PersistentVolume CORE_V1_PERSISTENT_VOLUME);
 pub static PERSISTENT_VOLUME: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolume",
+    name: "io.k8s.api.core.v1.PersistentVolume",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -2553,7 +2553,7 @@ pub struct PersistentVolumeClaim {
 object!(PersistentVolumeClaim PERSISTENT_VOLUME_CLAIM kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(PersistentVolumeClaim CORE_V1_PERSISTENT_VOLUME_CLAIM);
 pub static PERSISTENT_VOLUME_CLAIM: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaim",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaim",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -2578,7 +2578,7 @@ pub struct PersistentVolumeClaimCondition {
 }
 object!(PersistentVolumeClaimCondition PERSISTENT_VOLUME_CLAIM_CONDITION { 0 last_probe_time, 1 last_transition_time, 2 message, 3 reason, 4 status, 5 type_ });
 pub static PERSISTENT_VOLUME_CLAIM_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaimCondition",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaimCondition",
     fields: &[
         f("lastProbeTime", T::Time, 0, &[]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -2602,7 +2602,7 @@ pub struct PersistentVolumeClaimList {
 }
 object!(PersistentVolumeClaimList PERSISTENT_VOLUME_CLAIM_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static PERSISTENT_VOLUME_CLAIM_LIST: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaimList",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaimList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::PERSISTENT_VOLUME_CLAIM)), REQUIRED, &[]),
@@ -2629,7 +2629,7 @@ pub struct PersistentVolumeClaimSpec {
 }
 object!(PersistentVolumeClaimSpec PERSISTENT_VOLUME_CLAIM_SPEC { 0 access_modes, 1 data_source, 2 data_source_ref, 3 resources, 4 selector, 5 storage_class_name, 6 volume_attributes_class_name, 7 volume_mode, 8 volume_name });
 pub static PERSISTENT_VOLUME_CLAIM_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaimSpec",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaimSpec",
     fields: &[
         f("accessModes", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Enum(&["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]), M::Go("[]v1.PersistentVolumeAccessMode")]),
         f("dataSource", T::Ptr(&core_v1::TYPED_LOCAL_OBJECT_REFERENCE), OMIT, &[]),
@@ -2661,10 +2661,10 @@ pub struct PersistentVolumeClaimStatus {
 }
 object!(PersistentVolumeClaimStatus PERSISTENT_VOLUME_CLAIM_STATUS { 0 access_modes, 1 allocated_resource_statuses, 2 allocated_resources, 3 capacity, 4 conditions, 5 current_volume_attributes_class_name, 6 health_status, 7 modify_volume_status, 8 phase });
 pub static PERSISTENT_VOLUME_CLAIM_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaimStatus",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaimStatus",
     fields: &[
         f("accessModes", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Enum(&["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]), M::Go("[]v1.PersistentVolumeAccessMode")]),
-        f("allocatedResourceStatuses", T::Map(&T::Str), OMIT, &[M::Enum(&["ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"]), M::Go("map[v1.ResourceName]v1.ClaimResourceStatus")]),
+        f("allocatedResourceStatuses", T::Map(&T::Str), OMIT | MAP_GRANULAR, &[M::Enum(&["ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"]), M::Go("map[v1.ResourceName]v1.ClaimResourceStatus")]),
         f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("conditions", T::List(&T::Struct(&core_v1::PERSISTENT_VOLUME_CLAIM_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
@@ -2686,7 +2686,7 @@ pub struct PersistentVolumeClaimTemplate {
 }
 object!(PersistentVolumeClaimTemplate PERSISTENT_VOLUME_CLAIM_TEMPLATE { 0 metadata, 1 spec });
 pub static PERSISTENT_VOLUME_CLAIM_TEMPLATE: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaimTemplate",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaimTemplate",
     fields: &[
         f("metadata", T::Struct(&meta_v1::OBJECT_META), 0, &[]),
         f("spec", T::Struct(&core_v1::PERSISTENT_VOLUME_CLAIM_SPEC), REQUIRED, &[]),
@@ -2704,7 +2704,7 @@ pub struct PersistentVolumeClaimVolumeSource {
 }
 object!(PersistentVolumeClaimVolumeSource PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE { 0 claim_name, 1 read_only });
 pub static PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeClaimVolumeSource",
+    name: "io.k8s.api.core.v1.PersistentVolumeClaimVolumeSource",
     fields: &[
         f("claimName", T::Str, REQUIRED, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -2724,7 +2724,7 @@ pub struct PersistentVolumeList {
 }
 object!(PersistentVolumeList PERSISTENT_VOLUME_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static PERSISTENT_VOLUME_LIST: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeList",
+    name: "io.k8s.api.core.v1.PersistentVolumeList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::PERSISTENT_VOLUME)), REQUIRED, &[]),
@@ -2773,7 +2773,7 @@ pub struct PersistentVolumeSpec {
 }
 object!(PersistentVolumeSpec PERSISTENT_VOLUME_SPEC { 0 access_modes, 1 aws_elastic_block_store slot, 2 azure_disk slot, 3 azure_file slot, 4 capacity, 5 cephfs slot, 6 cinder slot, 7 claim_ref, 8 csi, 9 fc slot, 10 flex_volume slot, 11 flocker slot, 12 gce_persistent_disk slot, 13 glusterfs slot, 14 host_path, 15 iscsi slot, 16 local, 17 mount_options, 18 nfs, 19 node_affinity, 20 persistent_volume_reclaim_policy, 21 photon_persistent_disk slot, 22 portworx_volume slot, 23 quobyte slot, 24 rbd slot, 25 scale_io slot, 26 storage_class_name, 27 storageos slot, 28 volume_attributes_class_name, 29 volume_mode, 30 vsphere_volume slot });
 pub static PERSISTENT_VOLUME_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeSpec",
+    name: "io.k8s.api.core.v1.PersistentVolumeSpec",
     fields: &[
         f("accessModes", T::List(&T::Str), OMIT | LIST_ATOMIC, &[M::Enum(&["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]), M::Go("[]v1.PersistentVolumeAccessMode")]),
         f("awsElasticBlockStore", T::Ptr(&core_v1::AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
@@ -2782,7 +2782,7 @@ pub static PERSISTENT_VOLUME_SPEC: TypeDesc = TypeDesc {
         f("capacity", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("cephfs", T::Ptr(&core_v1::CEPH_FS_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("cinder", T::Ptr(&core_v1::CINDER_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
-        f("claimRef", T::Ptr(&core_v1::OBJECT_REFERENCE), OMIT, &[]),
+        f("claimRef", T::Ptr(&core_v1::OBJECT_REFERENCE), OMIT | MAP_GRANULAR, &[]),
         f("csi", T::Ptr(&core_v1::CSI_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("fc", T::Ptr(&core_v1::FC_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
         f("flexVolume", T::Ptr(&core_v1::FLEX_PERSISTENT_VOLUME_SOURCE), OMIT, &[M::Inline("PersistentVolumeSource")]),
@@ -2822,7 +2822,7 @@ pub struct PersistentVolumeStatus {
 }
 object!(PersistentVolumeStatus PERSISTENT_VOLUME_STATUS { 0 last_phase_transition_time, 1 message, 2 phase, 3 reason });
 pub static PERSISTENT_VOLUME_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PersistentVolumeStatus",
+    name: "io.k8s.api.core.v1.PersistentVolumeStatus",
     fields: &[
         f("lastPhaseTransitionTime", T::Time, OMIT, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -2836,7 +2836,7 @@ pub static PERSISTENT_VOLUME_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static PHOTON_PERSISTENT_DISK_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.PhotonPersistentDiskVolumeSource",
+    name: "io.k8s.api.core.v1.PhotonPersistentDiskVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("pdID", T::Str, REQUIRED, &[]),
@@ -2858,7 +2858,7 @@ pub struct Pod {
 object!(Pod POD kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Pod CORE_V1_POD);
 pub static POD: TypeDesc = TypeDesc {
-    go: "v1.Pod",
+    name: "io.k8s.api.core.v1.Pod",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -2879,7 +2879,7 @@ pub struct PodAffinity {
 }
 object!(PodAffinity POD_AFFINITY { 0 preferred_during_scheduling_ignored_during_execution, 1 required_during_scheduling_ignored_during_execution });
 pub static POD_AFFINITY: TypeDesc = TypeDesc {
-    go: "v1.PodAffinity",
+    name: "io.k8s.api.core.v1.PodAffinity",
     fields: &[
         f("preferredDuringSchedulingIgnoredDuringExecution", T::List(&T::Struct(&core_v1::WEIGHTED_POD_AFFINITY_TERM)), OMIT | LIST_ATOMIC, &[]),
         f("requiredDuringSchedulingIgnoredDuringExecution", T::List(&T::Struct(&core_v1::POD_AFFINITY_TERM)), OMIT | LIST_ATOMIC, &[]),
@@ -2901,7 +2901,7 @@ pub struct PodAffinityTerm {
 }
 object!(PodAffinityTerm POD_AFFINITY_TERM { 0 label_selector, 1 match_label_keys, 2 mismatch_label_keys, 3 namespace_selector, 4 namespaces, 5 topology_key });
 pub static POD_AFFINITY_TERM: TypeDesc = TypeDesc {
-    go: "v1.PodAffinityTerm",
+    name: "io.k8s.api.core.v1.PodAffinityTerm",
     fields: &[
         f("labelSelector", T::Ptr(&meta_v1::LABEL_SELECTOR), OMIT, &[]),
         f("matchLabelKeys", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -2923,7 +2923,7 @@ pub struct PodAntiAffinity {
 }
 object!(PodAntiAffinity POD_ANTI_AFFINITY { 0 preferred_during_scheduling_ignored_during_execution, 1 required_during_scheduling_ignored_during_execution });
 pub static POD_ANTI_AFFINITY: TypeDesc = TypeDesc {
-    go: "v1.PodAntiAffinity",
+    name: "io.k8s.api.core.v1.PodAntiAffinity",
     fields: &[
         f("preferredDuringSchedulingIgnoredDuringExecution", T::List(&T::Struct(&core_v1::WEIGHTED_POD_AFFINITY_TERM)), OMIT | LIST_ATOMIC, &[]),
         f("requiredDuringSchedulingIgnoredDuringExecution", T::List(&T::Struct(&core_v1::POD_AFFINITY_TERM)), OMIT | LIST_ATOMIC, &[]),
@@ -2935,7 +2935,7 @@ pub static POD_ANTI_AFFINITY: TypeDesc = TypeDesc {
 };
 
 pub static POD_CERTIFICATE_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.PodCertificateProjection",
+    name: "io.k8s.api.core.v1.PodCertificateProjection",
     fields: &[
         f("certificateChainPath", T::Str, OMIT, &[]),
         f("credentialBundlePath", T::Str, OMIT, &[]),
@@ -2964,7 +2964,7 @@ pub struct PodCondition {
 }
 object!(PodCondition POD_CONDITION { 0 last_probe_time, 1 last_transition_time, 2 message, 3 observed_generation, 4 reason, 5 status, 6 type_ });
 pub static POD_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.PodCondition",
+    name: "io.k8s.api.core.v1.PodCondition",
     fields: &[
         f("lastProbeTime", T::Time, 0, &[]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -2988,7 +2988,7 @@ pub struct PodDNSConfig {
 }
 object!(PodDNSConfig POD_DNS_CONFIG { 0 nameservers, 1 options, 2 searches });
 pub static POD_DNS_CONFIG: TypeDesc = TypeDesc {
-    go: "v1.PodDNSConfig",
+    name: "io.k8s.api.core.v1.PodDNSConfig",
     fields: &[
         f("nameservers", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("options", T::List(&T::Struct(&core_v1::POD_DNS_CONFIG_OPTION)), OMIT | LIST_ATOMIC, &[]),
@@ -3007,7 +3007,7 @@ pub struct PodDNSConfigOption {
 }
 object!(PodDNSConfigOption POD_DNS_CONFIG_OPTION { 0 name, 1 value });
 pub static POD_DNS_CONFIG_OPTION: TypeDesc = TypeDesc {
-    go: "v1.PodDNSConfigOption",
+    name: "io.k8s.api.core.v1.PodDNSConfigOption",
     fields: &[
         f("name", T::Str, OMIT, &[]),
         f("value", T::OStr, OMIT, &[]),
@@ -3025,7 +3025,7 @@ pub struct PodExtendedResourceClaimStatus {
 }
 object!(PodExtendedResourceClaimStatus POD_EXTENDED_RESOURCE_CLAIM_STATUS { 0 request_mappings, 1 resource_claim_name });
 pub static POD_EXTENDED_RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PodExtendedResourceClaimStatus",
+    name: "io.k8s.api.core.v1.PodExtendedResourceClaimStatus",
     fields: &[
         f("requestMappings", T::List(&T::Struct(&core_v1::CONTAINER_EXTENDED_RESOURCE_REQUEST)), LIST_ATOMIC | REQUIRED, &[]),
         f("resourceClaimName", T::Str, REQUIRED, &[]),
@@ -3042,7 +3042,7 @@ pub struct PodIP {
 }
 object!(PodIP POD_IP { 0 ip });
 pub static POD_IP: TypeDesc = TypeDesc {
-    go: "v1.PodIP",
+    name: "io.k8s.api.core.v1.PodIP",
     fields: &[
         f("ip", T::Str, REQUIRED, &[]),
     ],
@@ -3061,7 +3061,7 @@ pub struct PodList {
 }
 object!(PodList POD_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static POD_LIST: TypeDesc = TypeDesc {
-    go: "v1.PodList",
+    name: "io.k8s.api.core.v1.PodList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::POD)), REQUIRED, &[]),
@@ -3080,7 +3080,7 @@ pub struct PodOS {
 }
 object!(PodOS POD_OS { 0 name });
 pub static POD_OS: TypeDesc = TypeDesc {
-    go: "v1.PodOS",
+    name: "io.k8s.api.core.v1.PodOS",
     fields: &[
         f("name", T::Str, REQUIRED, &[M::Go("v1.OSName")]),
     ],
@@ -3096,7 +3096,7 @@ pub struct PodReadinessGate {
 }
 object!(PodReadinessGate POD_READINESS_GATE { 0 condition_type });
 pub static POD_READINESS_GATE: TypeDesc = TypeDesc {
-    go: "v1.PodReadinessGate",
+    name: "io.k8s.api.core.v1.PodReadinessGate",
     fields: &[
         f("conditionType", T::Str, REQUIRED, &[M::Go("v1.PodConditionType")]),
     ],
@@ -3114,7 +3114,7 @@ pub struct PodResourceClaim {
 }
 object!(PodResourceClaim POD_RESOURCE_CLAIM { 0 name, 1 resource_claim_name, 2 resource_claim_template_name });
 pub static POD_RESOURCE_CLAIM: TypeDesc = TypeDesc {
-    go: "v1.PodResourceClaim",
+    name: "io.k8s.api.core.v1.PodResourceClaim",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("resourceClaimName", T::OStr, OMIT, &[]),
@@ -3133,7 +3133,7 @@ pub struct PodResourceClaimStatus {
 }
 object!(PodResourceClaimStatus POD_RESOURCE_CLAIM_STATUS { 0 name, 1 resource_claim_name });
 pub static POD_RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PodResourceClaimStatus",
+    name: "io.k8s.api.core.v1.PodResourceClaimStatus",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("resourceClaimName", T::OStr, OMIT, &[]),
@@ -3150,7 +3150,7 @@ pub struct PodSchedulingGate {
 }
 object!(PodSchedulingGate POD_SCHEDULING_GATE { 0 name });
 pub static POD_SCHEDULING_GATE: TypeDesc = TypeDesc {
-    go: "v1.PodSchedulingGate",
+    name: "io.k8s.api.core.v1.PodSchedulingGate",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
     ],
@@ -3166,7 +3166,7 @@ pub struct PodSchedulingGroup {
 }
 object!(PodSchedulingGroup POD_SCHEDULING_GROUP { 0 pod_group_name });
 pub static POD_SCHEDULING_GROUP: TypeDesc = TypeDesc {
-    go: "v1.PodSchedulingGroup",
+    name: "io.k8s.api.core.v1.PodSchedulingGroup",
     fields: &[
         f("podGroupName", T::OStr, OMIT, &[]),
     ],
@@ -3194,7 +3194,7 @@ pub struct PodSecurityContext {
 }
 object!(PodSecurityContext POD_SECURITY_CONTEXT { 0 app_armor_profile slot, 1 fs_group, 2 fs_group_change_policy, 3 run_as_group, 4 run_as_non_root, 5 run_as_user, 6 se_linux_change_policy, 7 se_linux_options slot, 8 seccomp_profile, 9 supplemental_groups, 10 supplemental_groups_policy, 11 sysctls, 12 windows_options slot });
 pub static POD_SECURITY_CONTEXT: TypeDesc = TypeDesc {
-    go: "v1.PodSecurityContext",
+    name: "io.k8s.api.core.v1.PodSecurityContext",
     fields: &[
         f("appArmorProfile", T::Ptr(&core_v1::APP_ARMOR_PROFILE), OMIT, &[]),
         f("fsGroup", T::OI64, OMIT, &[]),
@@ -3264,7 +3264,7 @@ pub struct PodSpec {
 }
 object!(PodSpec POD_SPEC { 0 active_deadline_seconds, 1 affinity, 2 automount_service_account_token, 3 containers, 4 dns_config, 5 dns_policy, 6 enable_service_links, 7 ephemeral_containers, 8 eviction_responders, 9 host_aliases, 10 host_ipc, 11 host_network, 12 host_pid, 13 host_users, 14 hostname, 15 hostname_override, 16 image_pull_secrets, 17 init_containers, 18 node_name, 19 node_selector, 20 os, 21 overhead, 22 preemption_policy, 23 priority, 24 priority_class_name, 25 readiness_gates, 26 resource_claims, 27 resources, 28 restart_policy, 29 runtime_class_name, 30 scheduler_name, 31 scheduling_gates, 32 scheduling_group, 33 security_context, 34 service_account, 35 service_account_name, 36 set_hostname_as_fqdn, 37 share_process_namespace, 38 subdomain, 39 termination_grace_period_seconds, 40 tolerations, 41 topology_spread_constraints, 42 volumes });
 pub static POD_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PodSpec",
+    name: "io.k8s.api.core.v1.PodSpec",
     fields: &[
         f("activeDeadlineSeconds", T::OI64, OMIT, &[]),
         f("affinity", T::Ptr(&core_v1::AFFINITY), OMIT, &[]),
@@ -3343,7 +3343,7 @@ pub struct PodStatus {
 }
 object!(PodStatus POD_STATUS { 0 allocated_resources, 1 conditions, 2 container_statuses, 3 ephemeral_container_statuses, 4 extended_resource_claim_status, 5 host_ip, 6 host_ips, 7 init_container_statuses, 8 message, 9 node_allocatable_resource_claim_statuses, 10 nominated_node_name, 11 observed_generation, 12 phase, 13 pod_ip, 14 pod_ips, 15 qos_class, 16 reason, 17 resize, 18 resource_claim_statuses, 19 resources, 20 start_time, 21 volume_health slot });
 pub static POD_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PodStatus",
+    name: "io.k8s.api.core.v1.PodStatus",
     fields: &[
         f("allocatedResources", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("conditions", T::List(&T::Struct(&core_v1::POD_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
@@ -3384,7 +3384,7 @@ pub struct PodTemplate {
 object!(PodTemplate POD_TEMPLATE kind { 0 api_version, 1 kind, 2 metadata, 3 template });
 resource!(PodTemplate CORE_V1_POD_TEMPLATE);
 pub static POD_TEMPLATE: TypeDesc = TypeDesc {
-    go: "v1.PodTemplate",
+    name: "io.k8s.api.core.v1.PodTemplate",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -3406,7 +3406,7 @@ pub struct PodTemplateList {
 }
 object!(PodTemplateList POD_TEMPLATE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static POD_TEMPLATE_LIST: TypeDesc = TypeDesc {
-    go: "v1.PodTemplateList",
+    name: "io.k8s.api.core.v1.PodTemplateList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::POD_TEMPLATE)), REQUIRED, &[]),
@@ -3426,7 +3426,7 @@ pub struct PodTemplateSpec {
 }
 object!(PodTemplateSpec POD_TEMPLATE_SPEC { 0 metadata, 1 spec });
 pub static POD_TEMPLATE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PodTemplateSpec",
+    name: "io.k8s.api.core.v1.PodTemplateSpec",
     fields: &[
         f("metadata", T::Struct(&meta_v1::OBJECT_META), 0, &[]),
         f("spec", T::Struct(&core_v1::POD_SPEC), 0, &[]),
@@ -3438,7 +3438,7 @@ pub static POD_TEMPLATE_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static POD_VOLUME_HEALTH: TypeDesc = TypeDesc {
-    go: "v1.PodVolumeHealth",
+    name: "io.k8s.api.core.v1.PodVolumeHealth",
     fields: &[
         f("healthConditions", T::List(&T::Struct(&core_v1::VOLUME_HEALTH_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["status", "reason"]), M::MergeKey("status")]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -3458,7 +3458,7 @@ pub struct PortStatus {
 }
 object!(PortStatus PORT_STATUS { 0 error, 1 port, 2 protocol });
 pub static PORT_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PortStatus",
+    name: "io.k8s.api.core.v1.PortStatus",
     fields: &[
         f("error", T::OStr, OMIT, &[]),
         f("port", T::I32, REQUIRED, &[]),
@@ -3471,7 +3471,7 @@ pub static PORT_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static PORTWORX_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.PortworxVolumeSource",
+    name: "io.k8s.api.core.v1.PortworxVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -3490,7 +3490,7 @@ pub struct PreferredSchedulingTerm {
 }
 object!(PreferredSchedulingTerm PREFERRED_SCHEDULING_TERM { 0 preference, 1 weight });
 pub static PREFERRED_SCHEDULING_TERM: TypeDesc = TypeDesc {
-    go: "v1.PreferredSchedulingTerm",
+    name: "io.k8s.api.core.v1.PreferredSchedulingTerm",
     fields: &[
         f("preference", T::Struct(&core_v1::NODE_SELECTOR_TERM), REQUIRED, &[]),
         f("weight", T::I32, REQUIRED, &[]),
@@ -3516,7 +3516,7 @@ pub struct Probe {
 }
 object!(Probe PROBE { 0 exec, 1 failure_threshold, 2 grpc, 3 http_get, 4 initial_delay_seconds, 5 period_seconds, 6 success_threshold, 7 tcp_socket, 8 termination_grace_period_seconds, 9 timeout_seconds });
 pub static PROBE: TypeDesc = TypeDesc {
-    go: "v1.Probe",
+    name: "io.k8s.api.core.v1.Probe",
     fields: &[
         f("exec", T::Ptr(&core_v1::EXEC_ACTION), OMIT, &[M::Inline("ProbeHandler")]),
         f("failureThreshold", T::I32, OMIT, &[]),
@@ -3543,7 +3543,7 @@ pub struct ProjectedVolumeSource {
 }
 object!(ProjectedVolumeSource PROJECTED_VOLUME_SOURCE { 0 default_mode, 1 default_user, 2 sources });
 pub static PROJECTED_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ProjectedVolumeSource",
+    name: "io.k8s.api.core.v1.ProjectedVolumeSource",
     fields: &[
         f("defaultMode", T::OI32, OMIT, &[]),
         f("defaultUser", T::OI64, OMIT, &[]),
@@ -3556,7 +3556,7 @@ pub static PROJECTED_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static QUOBYTE_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.QuobyteVolumeSource",
+    name: "io.k8s.api.core.v1.QuobyteVolumeSource",
     fields: &[
         f("group", T::Str, OMIT, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -3572,7 +3572,7 @@ pub static QUOBYTE_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static RBD_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.RBDPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.RBDPersistentVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("image", T::Str, REQUIRED, &[]),
@@ -3590,7 +3590,7 @@ pub static RBD_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static RBD_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.RBDVolumeSource",
+    name: "io.k8s.api.core.v1.RBDVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("image", T::Str, REQUIRED, &[]),
@@ -3618,7 +3618,7 @@ pub struct ReplicationController {
 object!(ReplicationController REPLICATION_CONTROLLER kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ReplicationController CORE_V1_REPLICATION_CONTROLLER);
 pub static REPLICATION_CONTROLLER: TypeDesc = TypeDesc {
-    go: "v1.ReplicationController",
+    name: "io.k8s.api.core.v1.ReplicationController",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -3642,7 +3642,7 @@ pub struct ReplicationControllerCondition {
 }
 object!(ReplicationControllerCondition REPLICATION_CONTROLLER_CONDITION { 0 last_transition_time, 1 message, 2 reason, 3 status, 4 type_ });
 pub static REPLICATION_CONTROLLER_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.ReplicationControllerCondition",
+    name: "io.k8s.api.core.v1.ReplicationControllerCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -3665,7 +3665,7 @@ pub struct ReplicationControllerList {
 }
 object!(ReplicationControllerList REPLICATION_CONTROLLER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static REPLICATION_CONTROLLER_LIST: TypeDesc = TypeDesc {
-    go: "v1.ReplicationControllerList",
+    name: "io.k8s.api.core.v1.ReplicationControllerList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::REPLICATION_CONTROLLER)), REQUIRED, &[]),
@@ -3687,9 +3687,9 @@ pub struct ReplicationControllerSpec {
 }
 object!(ReplicationControllerSpec REPLICATION_CONTROLLER_SPEC { 0 min_ready_seconds, 1 replicas, 2 selector, 3 template });
 pub static REPLICATION_CONTROLLER_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ReplicationControllerSpec",
+    name: "io.k8s.api.core.v1.ReplicationControllerSpec",
     fields: &[
-        f("minReadySeconds", T::I32, OMIT, &[]),
+        f("minReadySeconds", T::I32, OMIT, &[M::Default("0")]),
         f("replicas", T::OI32, OMIT, &[M::Default("1")]),
         f("selector", T::Map(&T::Str), OMIT | MAP_ATOMIC, &[]),
         f("template", T::Ptr(&core_v1::POD_TEMPLATE_SPEC), OMIT, &[]),
@@ -3711,7 +3711,7 @@ pub struct ReplicationControllerStatus {
 }
 object!(ReplicationControllerStatus REPLICATION_CONTROLLER_STATUS { 0 available_replicas, 1 conditions, 2 fully_labeled_replicas, 3 observed_generation, 4 ready_replicas, 5 replicas });
 pub static REPLICATION_CONTROLLER_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ReplicationControllerStatus",
+    name: "io.k8s.api.core.v1.ReplicationControllerStatus",
     fields: &[
         f("availableReplicas", T::I32, OMIT, &[]),
         f("conditions", T::List(&T::Struct(&core_v1::REPLICATION_CONTROLLER_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
@@ -3733,7 +3733,7 @@ pub struct ResourceClaim {
 }
 object!(ResourceClaim RESOURCE_CLAIM { 0 name, 1 request });
 pub static RESOURCE_CLAIM: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaim",
+    name: "io.k8s.api.core.v1.ResourceClaim",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("request", T::Str, OMIT, &[]),
@@ -3752,7 +3752,7 @@ pub struct ResourceFieldSelector {
 }
 object!(ResourceFieldSelector RESOURCE_FIELD_SELECTOR { 0 container_name, 1 divisor, 2 resource });
 pub static RESOURCE_FIELD_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.ResourceFieldSelector",
+    name: "io.k8s.api.core.v1.ResourceFieldSelector",
     fields: &[
         f("containerName", T::Str, OMIT, &[]),
         f("divisor", T::Quantity, 0, &[]),
@@ -3772,7 +3772,7 @@ pub struct ResourceHealth {
 }
 object!(ResourceHealth RESOURCE_HEALTH { 0 health, 1 message, 2 resource_id });
 pub static RESOURCE_HEALTH: TypeDesc = TypeDesc {
-    go: "v1.ResourceHealth",
+    name: "io.k8s.api.core.v1.ResourceHealth",
     fields: &[
         f("health", T::Str, OMIT, &[M::Go("v1.ResourceHealthStatus")]),
         f("message", T::OStr, OMIT, &[]),
@@ -3795,7 +3795,7 @@ pub struct ResourceQuota {
 object!(ResourceQuota RESOURCE_QUOTA kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ResourceQuota CORE_V1_RESOURCE_QUOTA);
 pub static RESOURCE_QUOTA: TypeDesc = TypeDesc {
-    go: "v1.ResourceQuota",
+    name: "io.k8s.api.core.v1.ResourceQuota",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -3818,7 +3818,7 @@ pub struct ResourceQuotaList {
 }
 object!(ResourceQuotaList RESOURCE_QUOTA_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static RESOURCE_QUOTA_LIST: TypeDesc = TypeDesc {
-    go: "v1.ResourceQuotaList",
+    name: "io.k8s.api.core.v1.ResourceQuotaList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::RESOURCE_QUOTA)), REQUIRED, &[]),
@@ -3839,7 +3839,7 @@ pub struct ResourceQuotaSpec {
 }
 object!(ResourceQuotaSpec RESOURCE_QUOTA_SPEC { 0 hard, 1 scope_selector, 2 scopes });
 pub static RESOURCE_QUOTA_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ResourceQuotaSpec",
+    name: "io.k8s.api.core.v1.ResourceQuotaSpec",
     fields: &[
         f("hard", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("scopeSelector", T::Ptr(&core_v1::SCOPE_SELECTOR), OMIT, &[]),
@@ -3858,7 +3858,7 @@ pub struct ResourceQuotaStatus {
 }
 object!(ResourceQuotaStatus RESOURCE_QUOTA_STATUS { 0 hard, 1 used });
 pub static RESOURCE_QUOTA_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ResourceQuotaStatus",
+    name: "io.k8s.api.core.v1.ResourceQuotaStatus",
     fields: &[
         f("hard", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("used", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
@@ -3877,7 +3877,7 @@ pub struct ResourceRequirements {
 }
 object!(ResourceRequirements RESOURCE_REQUIREMENTS { 0 claims, 1 limits, 2 requests });
 pub static RESOURCE_REQUIREMENTS: TypeDesc = TypeDesc {
-    go: "v1.ResourceRequirements",
+    name: "io.k8s.api.core.v1.ResourceRequirements",
     fields: &[
         f("claims", T::List(&T::Struct(&core_v1::RESOURCE_CLAIM)), OMIT | LIST_MAP, &[M::Keys(&["name"])]),
         f("limits", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
@@ -3896,7 +3896,7 @@ pub struct ResourceStatus {
 }
 object!(ResourceStatus RESOURCE_STATUS { 0 name, 1 resources });
 pub static RESOURCE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ResourceStatus",
+    name: "io.k8s.api.core.v1.ResourceStatus",
     fields: &[
         f("name", T::Str, REQUIRED, &[M::Go("v1.ResourceName")]),
         f("resources", T::List(&T::Struct(&core_v1::RESOURCE_HEALTH)), OMIT | LIST_MAP, &[M::Keys(&["resourceID"])]),
@@ -3908,7 +3908,7 @@ pub static RESOURCE_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static SE_LINUX_OPTIONS: TypeDesc = TypeDesc {
-    go: "v1.SELinuxOptions",
+    name: "io.k8s.api.core.v1.SELinuxOptions",
     fields: &[
         f("level", T::Str, OMIT, &[]),
         f("role", T::Str, OMIT, &[]),
@@ -3922,7 +3922,7 @@ pub static SE_LINUX_OPTIONS: TypeDesc = TypeDesc {
 };
 
 pub static SCALE_IO_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ScaleIOPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.ScaleIOPersistentVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[M::Default("\"xfs\"")]),
         f("gateway", T::Str, REQUIRED, &[]),
@@ -3942,7 +3942,7 @@ pub static SCALE_IO_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static SCALE_IO_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.ScaleIOVolumeSource",
+    name: "io.k8s.api.core.v1.ScaleIOVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[M::Default("\"xfs\"")]),
         f("gateway", T::Str, REQUIRED, &[]),
@@ -3967,7 +3967,7 @@ pub struct ScopeSelector {
 }
 object!(ScopeSelector SCOPE_SELECTOR { 0 match_expressions });
 pub static SCOPE_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.ScopeSelector",
+    name: "io.k8s.api.core.v1.ScopeSelector",
     fields: &[
         f("matchExpressions", T::List(&T::Struct(&core_v1::SCOPED_RESOURCE_SELECTOR_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -3985,7 +3985,7 @@ pub struct ScopedResourceSelectorRequirement {
 }
 object!(ScopedResourceSelectorRequirement SCOPED_RESOURCE_SELECTOR_REQUIREMENT { 0 operator, 1 scope_name, 2 values });
 pub static SCOPED_RESOURCE_SELECTOR_REQUIREMENT: TypeDesc = TypeDesc {
-    go: "v1.ScopedResourceSelectorRequirement",
+    name: "io.k8s.api.core.v1.ScopedResourceSelectorRequirement",
     fields: &[
         f("operator", T::Str, REQUIRED, &[M::Enum(&["DoesNotExist", "Exists", "In", "NotIn"]), M::Go("v1.ScopeSelectorOperator")]),
         f("scopeName", T::Str, REQUIRED, &[M::Enum(&["BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating", "VolumeAttributesClass"]), M::Go("v1.ResourceQuotaScope")]),
@@ -4004,7 +4004,7 @@ pub struct SeccompProfile {
 }
 object!(SeccompProfile SECCOMP_PROFILE { 0 localhost_profile, 1 type_ });
 pub static SECCOMP_PROFILE: TypeDesc = TypeDesc {
-    go: "v1.SeccompProfile",
+    name: "io.k8s.api.core.v1.SeccompProfile",
     fields: &[
         f("localhostProfile", T::OStr, OMIT, &[]),
         f("type", T::Str, REQUIRED, &[M::Enum(&["Localhost", "RuntimeDefault", "Unconfined"]), M::Go("v1.SeccompProfileType")]),
@@ -4028,7 +4028,7 @@ pub struct Secret {
 object!(Secret SECRET kind { 0 api_version, 1 data, 2 immutable, 3 kind, 4 metadata, 5 string_data, 6 type_ });
 resource!(Secret CORE_V1_SECRET);
 pub static SECRET: TypeDesc = TypeDesc {
-    go: "v1.Secret",
+    name: "io.k8s.api.core.v1.Secret",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("data", T::Map(&T::Bytes), OMIT, &[]),
@@ -4051,9 +4051,9 @@ pub struct SecretEnvSource {
 }
 object!(SecretEnvSource SECRET_ENV_SOURCE { 0 name, 1 optional });
 pub static SECRET_ENV_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.SecretEnvSource",
+    name: "io.k8s.api.core.v1.SecretEnvSource",
     fields: &[
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[0, 1],
@@ -4070,10 +4070,10 @@ pub struct SecretKeySelector {
 }
 object!(SecretKeySelector SECRET_KEY_SELECTOR { 0 key, 1 name, 2 optional });
 pub static SECRET_KEY_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.SecretKeySelector",
+    name: "io.k8s.api.core.v1.SecretKeySelector",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[1, 0, 2],
@@ -4091,7 +4091,7 @@ pub struct SecretList {
 }
 object!(SecretList SECRET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SECRET_LIST: TypeDesc = TypeDesc {
-    go: "v1.SecretList",
+    name: "io.k8s.api.core.v1.SecretList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::SECRET)), REQUIRED, &[]),
@@ -4112,10 +4112,10 @@ pub struct SecretProjection {
 }
 object!(SecretProjection SECRET_PROJECTION { 0 items, 1 name, 2 optional });
 pub static SECRET_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.SecretProjection",
+    name: "io.k8s.api.core.v1.SecretProjection",
     fields: &[
         f("items", T::List(&T::Struct(&core_v1::KEY_TO_PATH)), OMIT | LIST_ATOMIC, &[]),
-        f("name", T::Str, OMIT, &[M::Inline("LocalObjectReference")]),
+        f("name", T::Str, OMIT, &[M::Default("\"\""), M::Inline("LocalObjectReference")]),
         f("optional", T::OBool, OMIT, &[]),
     ],
     order: &[1, 0, 2],
@@ -4131,7 +4131,7 @@ pub struct SecretReference {
 }
 object!(SecretReference SECRET_REFERENCE { 0 name, 1 namespace });
 pub static SECRET_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.SecretReference",
+    name: "io.k8s.api.core.v1.SecretReference",
     fields: &[
         f("name", T::Str, OMIT, &[]),
         f("namespace", T::Str, OMIT, &[]),
@@ -4152,7 +4152,7 @@ pub struct SecretVolumeSource {
 }
 object!(SecretVolumeSource SECRET_VOLUME_SOURCE { 0 default_mode, 1 default_user, 2 items, 3 optional, 4 secret_name });
 pub static SECRET_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.SecretVolumeSource",
+    name: "io.k8s.api.core.v1.SecretVolumeSource",
     fields: &[
         f("defaultMode", T::OI32, OMIT, &[]),
         f("defaultUser", T::OI64, OMIT, &[]),
@@ -4183,7 +4183,7 @@ pub struct SecurityContext {
 }
 object!(SecurityContext SECURITY_CONTEXT { 0 allow_privilege_escalation, 1 app_armor_profile slot, 2 capabilities, 3 privileged, 4 proc_mount, 5 read_only_root_filesystem, 6 run_as_group, 7 run_as_non_root, 8 run_as_user, 9 se_linux_options slot, 10 seccomp_profile, 11 windows_options slot });
 pub static SECURITY_CONTEXT: TypeDesc = TypeDesc {
-    go: "v1.SecurityContext",
+    name: "io.k8s.api.core.v1.SecurityContext",
     fields: &[
         f("allowPrivilegeEscalation", T::OBool, OMIT, &[]),
         f("appArmorProfile", T::Ptr(&core_v1::APP_ARMOR_PROFILE), OMIT, &[]),
@@ -4215,7 +4215,7 @@ pub struct Service {
 object!(Service SERVICE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Service CORE_V1_SERVICE);
 pub static SERVICE: TypeDesc = TypeDesc {
-    go: "v1.Service",
+    name: "io.k8s.api.core.v1.Service",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -4241,7 +4241,7 @@ pub struct ServiceAccount {
 object!(ServiceAccount SERVICE_ACCOUNT kind { 0 api_version, 1 automount_service_account_token, 2 image_pull_secrets, 3 kind, 4 metadata, 5 secrets });
 resource!(ServiceAccount CORE_V1_SERVICE_ACCOUNT);
 pub static SERVICE_ACCOUNT: TypeDesc = TypeDesc {
-    go: "v1.ServiceAccount",
+    name: "io.k8s.api.core.v1.ServiceAccount",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("automountServiceAccountToken", T::OBool, OMIT, &[]),
@@ -4265,7 +4265,7 @@ pub struct ServiceAccountList {
 }
 object!(ServiceAccountList SERVICE_ACCOUNT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SERVICE_ACCOUNT_LIST: TypeDesc = TypeDesc {
-    go: "v1.ServiceAccountList",
+    name: "io.k8s.api.core.v1.ServiceAccountList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::SERVICE_ACCOUNT)), REQUIRED, &[]),
@@ -4287,7 +4287,7 @@ pub struct ServiceAccountTokenProjection {
 }
 object!(ServiceAccountTokenProjection SERVICE_ACCOUNT_TOKEN_PROJECTION { 0 audience, 1 expiration_seconds, 2 path, 3 user });
 pub static SERVICE_ACCOUNT_TOKEN_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.ServiceAccountTokenProjection",
+    name: "io.k8s.api.core.v1.ServiceAccountTokenProjection",
     fields: &[
         f("audience", T::Str, OMIT, &[]),
         f("expirationSeconds", T::OI64, OMIT, &[]),
@@ -4309,7 +4309,7 @@ pub struct ServiceList {
 }
 object!(ServiceList SERVICE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SERVICE_LIST: TypeDesc = TypeDesc {
-    go: "v1.ServiceList",
+    name: "io.k8s.api.core.v1.ServiceList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&core_v1::SERVICE)), REQUIRED, &[]),
@@ -4333,7 +4333,7 @@ pub struct ServicePort {
 }
 object!(ServicePort SERVICE_PORT { 0 app_protocol, 1 name, 2 node_port, 3 port, 4 protocol, 5 target_port });
 pub static SERVICE_PORT: TypeDesc = TypeDesc {
-    go: "v1.ServicePort",
+    name: "io.k8s.api.core.v1.ServicePort",
     fields: &[
         f("appProtocol", T::OStr, OMIT, &[]),
         f("name", T::Str, OMIT, &[]),
@@ -4373,7 +4373,7 @@ pub struct ServiceSpec {
 }
 object!(ServiceSpec SERVICE_SPEC { 0 allocate_load_balancer_node_ports, 1 cluster_ip, 2 cluster_ips, 3 external_ips, 4 external_name, 5 external_traffic_policy, 6 health_check_node_port, 7 internal_traffic_policy, 8 ip_families, 9 ip_family_policy, 10 load_balancer_class, 11 load_balancer_ip, 12 load_balancer_source_ranges, 13 ports, 14 publish_not_ready_addresses, 15 selector, 16 session_affinity, 17 session_affinity_config, 18 traffic_distribution, 19 type_ });
 pub static SERVICE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ServiceSpec",
+    name: "io.k8s.api.core.v1.ServiceSpec",
     fields: &[
         f("allocateLoadBalancerNodePorts", T::OBool, OMIT, &[]),
         f("clusterIP", T::Str, OMIT, &[]),
@@ -4409,7 +4409,7 @@ pub struct ServiceStatus {
 }
 object!(ServiceStatus SERVICE_STATUS { 0 conditions, 1 load_balancer });
 pub static SERVICE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ServiceStatus",
+    name: "io.k8s.api.core.v1.ServiceStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("loadBalancer", T::Struct(&core_v1::LOAD_BALANCER_STATUS), 0, &[]),
@@ -4426,7 +4426,7 @@ pub struct SessionAffinityConfig {
 }
 object!(SessionAffinityConfig SESSION_AFFINITY_CONFIG { 0 client_ip });
 pub static SESSION_AFFINITY_CONFIG: TypeDesc = TypeDesc {
-    go: "v1.SessionAffinityConfig",
+    name: "io.k8s.api.core.v1.SessionAffinityConfig",
     fields: &[
         f("clientIP", T::Ptr(&core_v1::CLIENT_IP_CONFIG), OMIT, &[]),
     ],
@@ -4442,7 +4442,7 @@ pub struct SleepAction {
 }
 object!(SleepAction SLEEP_ACTION { 0 seconds });
 pub static SLEEP_ACTION: TypeDesc = TypeDesc {
-    go: "v1.SleepAction",
+    name: "io.k8s.api.core.v1.SleepAction",
     fields: &[
         f("seconds", T::I64, REQUIRED, &[]),
     ],
@@ -4453,7 +4453,7 @@ pub static SLEEP_ACTION: TypeDesc = TypeDesc {
 };
 
 pub static STORAGE_OS_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.StorageOSPersistentVolumeSource",
+    name: "io.k8s.api.core.v1.StorageOSPersistentVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -4468,7 +4468,7 @@ pub static STORAGE_OS_PERSISTENT_VOLUME_SOURCE: TypeDesc = TypeDesc {
 };
 
 pub static STORAGE_OS_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.StorageOSVolumeSource",
+    name: "io.k8s.api.core.v1.StorageOSVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("readOnly", T::Bool, OMIT, &[]),
@@ -4489,7 +4489,7 @@ pub struct Sysctl {
 }
 object!(Sysctl SYSCTL { 0 name, 1 value });
 pub static SYSCTL: TypeDesc = TypeDesc {
-    go: "v1.Sysctl",
+    name: "io.k8s.api.core.v1.Sysctl",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("value", T::Str, REQUIRED, &[]),
@@ -4507,7 +4507,7 @@ pub struct TCPSocketAction {
 }
 object!(TCPSocketAction TCP_SOCKET_ACTION { 0 host, 1 port });
 pub static TCP_SOCKET_ACTION: TypeDesc = TypeDesc {
-    go: "v1.TCPSocketAction",
+    name: "io.k8s.api.core.v1.TCPSocketAction",
     fields: &[
         f("host", T::Str, OMIT, &[]),
         f("port", T::IntOrString, REQUIRED, &[]),
@@ -4527,7 +4527,7 @@ pub struct Taint {
 }
 object!(Taint TAINT { 0 effect, 1 key, 2 time_added, 3 value });
 pub static TAINT: TypeDesc = TypeDesc {
-    go: "v1.Taint",
+    name: "io.k8s.api.core.v1.Taint",
     fields: &[
         f("effect", T::Str, REQUIRED, &[M::Enum(&["NoExecute", "NoSchedule", "PreferNoSchedule"]), M::Go("v1.TaintEffect")]),
         f("key", T::Str, REQUIRED, &[]),
@@ -4550,7 +4550,7 @@ pub struct Toleration {
 }
 object!(Toleration TOLERATION { 0 effect, 1 key, 2 operator, 3 toleration_seconds, 4 value });
 pub static TOLERATION: TypeDesc = TypeDesc {
-    go: "v1.Toleration",
+    name: "io.k8s.api.core.v1.Toleration",
     fields: &[
         f("effect", T::Str, OMIT, &[M::Enum(&["NoExecute", "NoSchedule", "PreferNoSchedule"]), M::Go("v1.TaintEffect")]),
         f("key", T::Str, OMIT, &[]),
@@ -4571,7 +4571,7 @@ pub struct TopologySelectorLabelRequirement {
 }
 object!(TopologySelectorLabelRequirement TOPOLOGY_SELECTOR_LABEL_REQUIREMENT { 0 key, 1 values });
 pub static TOPOLOGY_SELECTOR_LABEL_REQUIREMENT: TypeDesc = TypeDesc {
-    go: "v1.TopologySelectorLabelRequirement",
+    name: "io.k8s.api.core.v1.TopologySelectorLabelRequirement",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
         f("values", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
@@ -4588,7 +4588,7 @@ pub struct TopologySelectorTerm {
 }
 object!(TopologySelectorTerm TOPOLOGY_SELECTOR_TERM { 0 match_label_expressions });
 pub static TOPOLOGY_SELECTOR_TERM: TypeDesc = TypeDesc {
-    go: "v1.TopologySelectorTerm",
+    name: "io.k8s.api.core.v1.TopologySelectorTerm",
     fields: &[
         f("matchLabelExpressions", T::List(&T::Struct(&core_v1::TOPOLOGY_SELECTOR_LABEL_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -4611,7 +4611,7 @@ pub struct TopologySpreadConstraint {
 }
 object!(TopologySpreadConstraint TOPOLOGY_SPREAD_CONSTRAINT { 0 label_selector, 1 match_label_keys, 2 max_skew, 3 min_domains, 4 node_affinity_policy, 5 node_taints_policy, 6 topology_key, 7 when_unsatisfiable });
 pub static TOPOLOGY_SPREAD_CONSTRAINT: TypeDesc = TypeDesc {
-    go: "v1.TopologySpreadConstraint",
+    name: "io.k8s.api.core.v1.TopologySpreadConstraint",
     fields: &[
         f("labelSelector", T::Ptr(&meta_v1::LABEL_SELECTOR), OMIT, &[]),
         f("matchLabelKeys", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -4636,7 +4636,7 @@ pub struct TypedLocalObjectReference {
 }
 object!(TypedLocalObjectReference TYPED_LOCAL_OBJECT_REFERENCE { 0 api_group, 1 kind, 2 name });
 pub static TYPED_LOCAL_OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.TypedLocalObjectReference",
+    name: "io.k8s.api.core.v1.TypedLocalObjectReference",
     fields: &[
         f("apiGroup", T::OStr, 0, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -4657,7 +4657,7 @@ pub struct TypedObjectReference {
 }
 object!(TypedObjectReference TYPED_OBJECT_REFERENCE { 0 api_group, 1 kind, 2 name, 3 namespace });
 pub static TYPED_OBJECT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.TypedObjectReference",
+    name: "io.k8s.api.core.v1.TypedObjectReference",
     fields: &[
         f("apiGroup", T::OStr, 0, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -4706,7 +4706,7 @@ pub struct Volume {
 }
 object!(Volume VOLUME { 0 aws_elastic_block_store slot, 1 azure_disk slot, 2 azure_file slot, 3 cephfs slot, 4 cinder slot, 5 config_map, 6 csi, 7 downward_api, 8 empty_dir, 9 ephemeral, 10 fc slot, 11 flex_volume slot, 12 flocker slot, 13 gce_persistent_disk slot, 14 git_repo slot, 15 glusterfs slot, 16 host_path, 17 image, 18 iscsi slot, 19 name, 20 nfs, 21 persistent_volume_claim, 22 photon_persistent_disk slot, 23 portworx_volume slot, 24 projected, 25 quobyte slot, 26 rbd slot, 27 scale_io slot, 28 secret, 29 storageos slot, 30 vsphere_volume slot });
 pub static VOLUME: TypeDesc = TypeDesc {
-    go: "v1.Volume",
+    name: "io.k8s.api.core.v1.Volume",
     fields: &[
         f("awsElasticBlockStore", T::Ptr(&core_v1::AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE), OMIT, &[M::Inline("VolumeSource")]),
         f("azureDisk", T::Ptr(&core_v1::AZURE_DISK_VOLUME_SOURCE), OMIT, &[M::Inline("VolumeSource")]),
@@ -4753,7 +4753,7 @@ pub struct VolumeDevice {
 }
 object!(VolumeDevice VOLUME_DEVICE { 0 device_path, 1 name });
 pub static VOLUME_DEVICE: TypeDesc = TypeDesc {
-    go: "v1.VolumeDevice",
+    name: "io.k8s.api.core.v1.VolumeDevice",
     fields: &[
         f("devicePath", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -4772,7 +4772,7 @@ pub struct VolumeHealthCondition {
 }
 object!(VolumeHealthCondition VOLUME_HEALTH_CONDITION { 0 message, 1 reason, 2 status });
 pub static VOLUME_HEALTH_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.VolumeHealthCondition",
+    name: "io.k8s.api.core.v1.VolumeHealthCondition",
     fields: &[
         f("message", T::Str, OMIT, &[]),
         f("reason", T::Str, REQUIRED, &[]),
@@ -4791,7 +4791,7 @@ pub struct VolumeHealthStatus {
 }
 object!(VolumeHealthStatus VOLUME_HEALTH_STATUS { 0 health_conditions, 1 last_transition_time });
 pub static VOLUME_HEALTH_STATUS: TypeDesc = TypeDesc {
-    go: "v1.VolumeHealthStatus",
+    name: "io.k8s.api.core.v1.VolumeHealthStatus",
     fields: &[
         f("healthConditions", T::List(&T::Struct(&core_v1::VOLUME_HEALTH_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["status", "reason"]), M::MergeKey("status")]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -4815,7 +4815,7 @@ pub struct VolumeMount {
 }
 object!(VolumeMount VOLUME_MOUNT { 0 bind_mount_options, 1 mount_path, 2 mount_propagation, 3 name, 4 read_only, 5 recursive_read_only, 6 sub_path, 7 sub_path_expr });
 pub static VOLUME_MOUNT: TypeDesc = TypeDesc {
-    go: "v1.VolumeMount",
+    name: "io.k8s.api.core.v1.VolumeMount",
     fields: &[
         f("bindMountOptions", T::List(&T::Str), OMIT | LIST_SET, &[]),
         f("mountPath", T::Str, REQUIRED, &[]),
@@ -4842,7 +4842,7 @@ pub struct VolumeMountStatus {
 }
 object!(VolumeMountStatus VOLUME_MOUNT_STATUS { 0 mount_path, 1 name, 2 read_only, 3 recursive_read_only, 4 volume_status });
 pub static VOLUME_MOUNT_STATUS: TypeDesc = TypeDesc {
-    go: "v1.VolumeMountStatus",
+    name: "io.k8s.api.core.v1.VolumeMountStatus",
     fields: &[
         f("mountPath", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -4862,7 +4862,7 @@ pub struct VolumeNodeAffinity {
 }
 object!(VolumeNodeAffinity VOLUME_NODE_AFFINITY { 0 required });
 pub static VOLUME_NODE_AFFINITY: TypeDesc = TypeDesc {
-    go: "v1.VolumeNodeAffinity",
+    name: "io.k8s.api.core.v1.VolumeNodeAffinity",
     fields: &[
         f("required", T::Ptr(&core_v1::NODE_SELECTOR), OMIT, &[]),
     ],
@@ -4883,7 +4883,7 @@ pub struct VolumeProjection {
 }
 object!(VolumeProjection VOLUME_PROJECTION { 0 cluster_trust_bundle slot, 1 config_map, 2 downward_api, 3 pod_certificate slot, 4 secret, 5 service_account_token });
 pub static VOLUME_PROJECTION: TypeDesc = TypeDesc {
-    go: "v1.VolumeProjection",
+    name: "io.k8s.api.core.v1.VolumeProjection",
     fields: &[
         f("clusterTrustBundle", T::Ptr(&core_v1::CLUSTER_TRUST_BUNDLE_PROJECTION), OMIT, &[]),
         f("configMap", T::Ptr(&core_v1::CONFIG_MAP_PROJECTION), OMIT, &[]),
@@ -4905,7 +4905,7 @@ pub struct VolumeResourceRequirements {
 }
 object!(VolumeResourceRequirements VOLUME_RESOURCE_REQUIREMENTS { 0 limits, 1 requests });
 pub static VOLUME_RESOURCE_REQUIREMENTS: TypeDesc = TypeDesc {
-    go: "v1.VolumeResourceRequirements",
+    name: "io.k8s.api.core.v1.VolumeResourceRequirements",
     fields: &[
         f("limits", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
         f("requests", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
@@ -4922,7 +4922,7 @@ pub struct VolumeStatus {
 }
 object!(VolumeStatus VOLUME_STATUS { 0 image });
 pub static VOLUME_STATUS: TypeDesc = TypeDesc {
-    go: "v1.VolumeStatus",
+    name: "io.k8s.api.core.v1.VolumeStatus",
     fields: &[
         f("image", T::Ptr(&core_v1::IMAGE_VOLUME_STATUS), OMIT, &[]),
     ],
@@ -4933,7 +4933,7 @@ pub static VOLUME_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.VsphereVirtualDiskVolumeSource",
+    name: "io.k8s.api.core.v1.VsphereVirtualDiskVolumeSource",
     fields: &[
         f("fsType", T::Str, OMIT, &[]),
         f("storagePolicyID", T::Str, OMIT, &[]),
@@ -4953,7 +4953,7 @@ pub struct WeightedPodAffinityTerm {
 }
 object!(WeightedPodAffinityTerm WEIGHTED_POD_AFFINITY_TERM { 0 pod_affinity_term, 1 weight });
 pub static WEIGHTED_POD_AFFINITY_TERM: TypeDesc = TypeDesc {
-    go: "v1.WeightedPodAffinityTerm",
+    name: "io.k8s.api.core.v1.WeightedPodAffinityTerm",
     fields: &[
         f("podAffinityTerm", T::Struct(&core_v1::POD_AFFINITY_TERM), REQUIRED, &[]),
         f("weight", T::I32, REQUIRED, &[]),
@@ -4965,7 +4965,7 @@ pub static WEIGHTED_POD_AFFINITY_TERM: TypeDesc = TypeDesc {
 };
 
 pub static WINDOWS_SECURITY_CONTEXT_OPTIONS: TypeDesc = TypeDesc {
-    go: "v1.WindowsSecurityContextOptions",
+    name: "io.k8s.api.core.v1.WindowsSecurityContextOptions",
     fields: &[
         f("gmsaCredentialSpec", T::OStr, OMIT, &[]),
         f("gmsaCredentialSpecName", T::OStr, OMIT, &[]),

@@ -15,7 +15,7 @@ pub struct Endpoint {
 }
 object!(Endpoint ENDPOINT { 0 addresses, 1 conditions, 2 deprecated_topology, 3 hints, 4 hostname, 5 node_name, 6 target_ref, 7 zone });
 pub static ENDPOINT: TypeDesc = TypeDesc {
-    go: "v1.Endpoint",
+    name: "io.k8s.api.discovery.v1.Endpoint",
     fields: &[
         f("addresses", T::List(&T::Str), LIST_SET | REQUIRED, &[]),
         f("conditions", T::Struct(&discovery_v1::ENDPOINT_CONDITIONS), 0, &[]),
@@ -40,7 +40,7 @@ pub struct EndpointConditions {
 }
 object!(EndpointConditions ENDPOINT_CONDITIONS { 0 ready, 1 serving, 2 terminating });
 pub static ENDPOINT_CONDITIONS: TypeDesc = TypeDesc {
-    go: "v1.EndpointConditions",
+    name: "io.k8s.api.discovery.v1.EndpointConditions",
     fields: &[
         f("ready", T::OBool, OMIT, &[]),
         f("serving", T::OBool, OMIT, &[]),
@@ -59,7 +59,7 @@ pub struct EndpointHints {
 }
 object!(EndpointHints ENDPOINT_HINTS { 0 for_nodes, 1 for_zones });
 pub static ENDPOINT_HINTS: TypeDesc = TypeDesc {
-    go: "v1.EndpointHints",
+    name: "io.k8s.api.discovery.v1.EndpointHints",
     fields: &[
         f("forNodes", T::List(&T::Struct(&discovery_v1::FOR_NODE)), OMIT | LIST_ATOMIC, &[]),
         f("forZones", T::List(&T::Struct(&discovery_v1::FOR_ZONE)), OMIT | LIST_ATOMIC, &[]),
@@ -79,7 +79,7 @@ pub struct EndpointPort {
 }
 object!(EndpointPort ENDPOINT_PORT { 0 app_protocol, 1 name, 2 port, 3 protocol });
 pub static ENDPOINT_PORT: TypeDesc = TypeDesc {
-    go: "v1.EndpointPort",
+    name: "io.k8s.api.discovery.v1.EndpointPort",
     fields: &[
         f("appProtocol", T::OStr, OMIT, &[]),
         f("name", T::OStr, OMIT, &[]),
@@ -104,7 +104,7 @@ pub struct EndpointSlice {
 object!(EndpointSlice ENDPOINT_SLICE kind { 0 address_type, 1 api_version, 2 endpoints, 3 kind, 4 metadata, 5 ports });
 resource!(EndpointSlice DISCOVERY_V1_ENDPOINT_SLICE);
 pub static ENDPOINT_SLICE: TypeDesc = TypeDesc {
-    go: "v1.EndpointSlice",
+    name: "io.k8s.api.discovery.v1.EndpointSlice",
     fields: &[
         f("addressType", T::Str, REQUIRED, &[M::Enum(&["FQDN", "IPv4", "IPv6"]), M::Go("v1.AddressType")]),
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -128,7 +128,7 @@ pub struct EndpointSliceList {
 }
 object!(EndpointSliceList ENDPOINT_SLICE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ENDPOINT_SLICE_LIST: TypeDesc = TypeDesc {
-    go: "v1.EndpointSliceList",
+    name: "io.k8s.api.discovery.v1.EndpointSliceList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&discovery_v1::ENDPOINT_SLICE)), REQUIRED, &[]),
@@ -147,7 +147,7 @@ pub struct ForNode {
 }
 object!(ForNode FOR_NODE { 0 name });
 pub static FOR_NODE: TypeDesc = TypeDesc {
-    go: "v1.ForNode",
+    name: "io.k8s.api.discovery.v1.ForNode",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
     ],
@@ -163,7 +163,7 @@ pub struct ForZone {
 }
 object!(ForZone FOR_ZONE { 0 name });
 pub static FOR_ZONE: TypeDesc = TypeDesc {
-    go: "v1.ForZone",
+    name: "io.k8s.api.discovery.v1.ForZone",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
     ],

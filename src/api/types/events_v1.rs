@@ -25,7 +25,7 @@ pub struct Event {
 object!(Event EVENT kind { 0 action, 1 api_version, 2 deprecated_count, 3 deprecated_first_timestamp, 4 deprecated_last_timestamp, 5 deprecated_source, 6 event_time, 7 kind, 8 metadata, 9 note, 10 reason, 11 regarding, 12 related, 13 reporting_controller, 14 reporting_instance, 15 series, 16 type_ });
 resource!(Event EVENTS_V1_EVENT);
 pub static EVENT: TypeDesc = TypeDesc {
-    go: "v1.Event",
+    name: "io.k8s.api.events.v1.Event",
     fields: &[
         f("action", T::Str, OMIT, &[]),
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -60,7 +60,7 @@ pub struct EventList {
 }
 object!(EventList EVENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static EVENT_LIST: TypeDesc = TypeDesc {
-    go: "v1.EventList",
+    name: "io.k8s.api.events.v1.EventList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&events_v1::EVENT)), REQUIRED, &[]),
@@ -80,7 +80,7 @@ pub struct EventSeries {
 }
 object!(EventSeries EVENT_SERIES { 0 count, 1 last_observed_time });
 pub static EVENT_SERIES: TypeDesc = TypeDesc {
-    go: "v1.EventSeries",
+    name: "io.k8s.api.events.v1.EventSeries",
     fields: &[
         f("count", T::I32, REQUIRED, &[]),
         f("lastObservedTime", T::MicroTime, REQUIRED, &[]),

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static EXEMPT_PRIORITY_LEVEL_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.ExemptPriorityLevelConfiguration",
+    name: "io.k8s.api.flowcontrol.v1.ExemptPriorityLevelConfiguration",
     fields: &[
         f("lendablePercent", T::OI32, OMIT, &[]),
         f("nominalConcurrencyShares", T::OI32, OMIT, &[]),
@@ -15,7 +15,7 @@ pub static EXEMPT_PRIORITY_LEVEL_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static FLOW_DISTINGUISHER_METHOD: TypeDesc = TypeDesc {
-    go: "v1.FlowDistinguisherMethod",
+    name: "io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod",
     fields: &[
         f("type", T::Str, REQUIRED, &[M::Go("v1.FlowDistinguisherMethodType")]),
     ],
@@ -26,7 +26,7 @@ pub static FLOW_DISTINGUISHER_METHOD: TypeDesc = TypeDesc {
 };
 
 pub static FLOW_SCHEMA: TypeDesc = TypeDesc {
-    go: "v1.FlowSchema",
+    name: "io.k8s.api.flowcontrol.v1.FlowSchema",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -41,7 +41,7 @@ pub static FLOW_SCHEMA: TypeDesc = TypeDesc {
 };
 
 pub static FLOW_SCHEMA_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.FlowSchemaCondition",
+    name: "io.k8s.api.flowcontrol.v1.FlowSchemaCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -56,7 +56,7 @@ pub static FLOW_SCHEMA_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static FLOW_SCHEMA_LIST: TypeDesc = TypeDesc {
-    go: "v1.FlowSchemaList",
+    name: "io.k8s.api.flowcontrol.v1.FlowSchemaList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&flowcontrol_v1::FLOW_SCHEMA)), REQUIRED, &[]),
@@ -70,7 +70,7 @@ pub static FLOW_SCHEMA_LIST: TypeDesc = TypeDesc {
 };
 
 pub static FLOW_SCHEMA_SPEC: TypeDesc = TypeDesc {
-    go: "v1.FlowSchemaSpec",
+    name: "io.k8s.api.flowcontrol.v1.FlowSchemaSpec",
     fields: &[
         f("distinguisherMethod", T::Ptr(&flowcontrol_v1::FLOW_DISTINGUISHER_METHOD), OMIT, &[]),
         f("matchingPrecedence", T::I32, 0, &[]),
@@ -84,7 +84,7 @@ pub static FLOW_SCHEMA_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static FLOW_SCHEMA_STATUS: TypeDesc = TypeDesc {
-    go: "v1.FlowSchemaStatus",
+    name: "io.k8s.api.flowcontrol.v1.FlowSchemaStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&flowcontrol_v1::FLOW_SCHEMA_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
     ],
@@ -95,7 +95,7 @@ pub static FLOW_SCHEMA_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static GROUP_SUBJECT: TypeDesc = TypeDesc {
-    go: "v1.GroupSubject",
+    name: "io.k8s.api.flowcontrol.v1.GroupSubject",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
     ],
@@ -106,7 +106,7 @@ pub static GROUP_SUBJECT: TypeDesc = TypeDesc {
 };
 
 pub static LIMIT_RESPONSE: TypeDesc = TypeDesc {
-    go: "v1.LimitResponse",
+    name: "io.k8s.api.flowcontrol.v1.LimitResponse",
     fields: &[
         f("queuing", T::Ptr(&flowcontrol_v1::QUEUING_CONFIGURATION), OMIT, &[]),
         f("type", T::Str, REQUIRED, &[M::Go("v1.LimitResponseType")]),
@@ -118,7 +118,7 @@ pub static LIMIT_RESPONSE: TypeDesc = TypeDesc {
 };
 
 pub static LIMITED_PRIORITY_LEVEL_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.LimitedPriorityLevelConfiguration",
+    name: "io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration",
     fields: &[
         f("borrowingLimitPercent", T::OI32, OMIT, &[]),
         f("lendablePercent", T::OI32, OMIT, &[]),
@@ -132,7 +132,7 @@ pub static LIMITED_PRIORITY_LEVEL_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static NON_RESOURCE_POLICY_RULE: TypeDesc = TypeDesc {
-    go: "v1.NonResourcePolicyRule",
+    name: "io.k8s.api.flowcontrol.v1.NonResourcePolicyRule",
     fields: &[
         f("nonResourceURLs", T::List(&T::Str), LIST_SET | REQUIRED, &[]),
         f("verbs", T::List(&T::Str), LIST_SET | REQUIRED, &[]),
@@ -144,7 +144,7 @@ pub static NON_RESOURCE_POLICY_RULE: TypeDesc = TypeDesc {
 };
 
 pub static POLICY_RULES_WITH_SUBJECTS: TypeDesc = TypeDesc {
-    go: "v1.PolicyRulesWithSubjects",
+    name: "io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects",
     fields: &[
         f("nonResourceRules", T::List(&T::Struct(&flowcontrol_v1::NON_RESOURCE_POLICY_RULE)), OMIT | LIST_ATOMIC, &[]),
         f("resourceRules", T::List(&T::Struct(&flowcontrol_v1::RESOURCE_POLICY_RULE)), OMIT | LIST_ATOMIC, &[]),
@@ -157,7 +157,7 @@ pub static POLICY_RULES_WITH_SUBJECTS: TypeDesc = TypeDesc {
 };
 
 pub static PRIORITY_LEVEL_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.PriorityLevelConfiguration",
+    name: "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -172,7 +172,7 @@ pub static PRIORITY_LEVEL_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static PRIORITY_LEVEL_CONFIGURATION_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.PriorityLevelConfigurationCondition",
+    name: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition",
     fields: &[
         f("lastTransitionTime", T::Time, 0, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -187,7 +187,7 @@ pub static PRIORITY_LEVEL_CONFIGURATION_CONDITION: TypeDesc = TypeDesc {
 };
 
 pub static PRIORITY_LEVEL_CONFIGURATION_LIST: TypeDesc = TypeDesc {
-    go: "v1.PriorityLevelConfigurationList",
+    name: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&flowcontrol_v1::PRIORITY_LEVEL_CONFIGURATION)), REQUIRED, &[]),
@@ -201,7 +201,7 @@ pub static PRIORITY_LEVEL_CONFIGURATION_LIST: TypeDesc = TypeDesc {
 };
 
 pub static PRIORITY_LEVEL_CONFIGURATION_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.PriorityLevelConfigurationReference",
+    name: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
     ],
@@ -212,7 +212,7 @@ pub static PRIORITY_LEVEL_CONFIGURATION_REFERENCE: TypeDesc = TypeDesc {
 };
 
 pub static PRIORITY_LEVEL_CONFIGURATION_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PriorityLevelConfigurationSpec",
+    name: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec",
     fields: &[
         f("exempt", T::Ptr(&flowcontrol_v1::EXEMPT_PRIORITY_LEVEL_CONFIGURATION), OMIT, &[]),
         f("limited", T::Ptr(&flowcontrol_v1::LIMITED_PRIORITY_LEVEL_CONFIGURATION), OMIT, &[]),
@@ -225,7 +225,7 @@ pub static PRIORITY_LEVEL_CONFIGURATION_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static PRIORITY_LEVEL_CONFIGURATION_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PriorityLevelConfigurationStatus",
+    name: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&flowcontrol_v1::PRIORITY_LEVEL_CONFIGURATION_CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
     ],
@@ -236,7 +236,7 @@ pub static PRIORITY_LEVEL_CONFIGURATION_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static QUEUING_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.QueuingConfiguration",
+    name: "io.k8s.api.flowcontrol.v1.QueuingConfiguration",
     fields: &[
         f("handSize", T::I32, 0, &[]),
         f("queueLengthLimit", T::I32, 0, &[]),
@@ -249,7 +249,7 @@ pub static QUEUING_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_POLICY_RULE: TypeDesc = TypeDesc {
-    go: "v1.ResourcePolicyRule",
+    name: "io.k8s.api.flowcontrol.v1.ResourcePolicyRule",
     fields: &[
         f("apiGroups", T::List(&T::Str), LIST_SET | REQUIRED, &[]),
         f("clusterScope", T::Bool, OMIT, &[]),
@@ -264,7 +264,7 @@ pub static RESOURCE_POLICY_RULE: TypeDesc = TypeDesc {
 };
 
 pub static SERVICE_ACCOUNT_SUBJECT: TypeDesc = TypeDesc {
-    go: "v1.ServiceAccountSubject",
+    name: "io.k8s.api.flowcontrol.v1.ServiceAccountSubject",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("namespace", T::Str, REQUIRED, &[]),
@@ -276,7 +276,7 @@ pub static SERVICE_ACCOUNT_SUBJECT: TypeDesc = TypeDesc {
 };
 
 pub static SUBJECT: TypeDesc = TypeDesc {
-    go: "v1.Subject",
+    name: "io.k8s.api.flowcontrol.v1.Subject",
     fields: &[
         f("group", T::Ptr(&flowcontrol_v1::GROUP_SUBJECT), OMIT, &[]),
         f("kind", T::Str, REQUIRED, &[M::Go("v1.SubjectKind")]),
@@ -290,7 +290,7 @@ pub static SUBJECT: TypeDesc = TypeDesc {
 };
 
 pub static USER_SUBJECT: TypeDesc = TypeDesc {
-    go: "v1.UserSubject",
+    name: "io.k8s.api.flowcontrol.v1.UserSubject",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
     ],

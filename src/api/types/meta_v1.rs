@@ -13,7 +13,7 @@ pub struct APIGroup {
 }
 object!(APIGroup API_GROUP { 0 api_version, 1 kind, 2 name, 3 preferred_version, 4 server_address_by_client_cidrs, 5 versions });
 pub static API_GROUP: TypeDesc = TypeDesc {
-    go: "v1.APIGroup",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -26,6 +26,19 @@ pub static API_GROUP: TypeDesc = TypeDesc {
     atomic: false,
     kind: Some(&table::CORE_V1_API_GROUP),
     typed: Some(new::<APIGroup>),
+};
+
+pub static API_GROUP_LIST: TypeDesc = TypeDesc {
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("groups", T::List(&T::Struct(&meta_v1::API_GROUP)), LIST_ATOMIC | REQUIRED, &[]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+    ],
+    order: &[2, 0, 1],
+    atomic: false,
+    kind: Some(&table::CORE_V1_API_GROUP_LIST),
+    typed: None,
 };
 
 #[derive(Clone, Default)]
@@ -43,7 +56,7 @@ pub struct APIResource {
 }
 object!(APIResource API_RESOURCE { 0 categories, 1 group, 2 kind, 3 name, 4 namespaced, 5 short_names, 6 singular_name, 7 storage_version_hash, 8 verbs, 9 version });
 pub static API_RESOURCE: TypeDesc = TypeDesc {
-    go: "v1.APIResource",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.APIResource",
     fields: &[
         f("categories", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("group", T::Str, OMIT, &[]),
@@ -71,7 +84,7 @@ pub struct APIResourceList {
 }
 object!(APIResourceList API_RESOURCE_LIST { 0 api_version, 1 group_version, 2 kind, 3 resources });
 pub static API_RESOURCE_LIST: TypeDesc = TypeDesc {
-    go: "v1.APIResourceList",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("groupVersion", T::Str, REQUIRED, &[]),
@@ -82,6 +95,20 @@ pub static API_RESOURCE_LIST: TypeDesc = TypeDesc {
     atomic: false,
     kind: Some(&table::CORE_V1_API_RESOURCE_LIST),
     typed: Some(new::<APIResourceList>),
+};
+
+pub static API_VERSIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("serverAddressByClientCIDRs", T::List(&T::Struct(&meta_v1::SERVER_ADDRESS_BY_CLIENT_CIDR)), LIST_ATOMIC | REQUIRED, &[]),
+        f("versions", T::List(&T::Str), LIST_ATOMIC | REQUIRED, &[]),
+    ],
+    order: &[1, 0, 3, 2],
+    atomic: false,
+    kind: Some(&table::CORE_V1_API_VERSIONS),
+    typed: None,
 };
 
 #[derive(Clone, Default)]
@@ -95,7 +122,7 @@ pub struct Condition {
 }
 object!(Condition CONDITION { 0 last_transition_time, 1 message, 2 observed_generation, 3 reason, 4 status, 5 type_ });
 pub static CONDITION: TypeDesc = TypeDesc {
-    go: "v1.Condition",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
     fields: &[
         f("lastTransitionTime", T::Time, REQUIRED, &[]),
         f("message", T::Str, REQUIRED, &[]),
@@ -123,7 +150,7 @@ pub struct DeleteOptions {
 }
 object!(DeleteOptions DELETE_OPTIONS { 0 api_version, 1 dry_run, 2 grace_period_seconds, 3 ignore_store_read_error_with_cluster_breaking_potential, 4 kind, 5 orphan_dependents, 6 preconditions, 7 propagation_policy });
 pub static DELETE_OPTIONS: TypeDesc = TypeDesc {
-    go: "v1.DeleteOptions",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("dryRun", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -148,7 +175,7 @@ pub struct FieldSelectorRequirement {
 }
 object!(FieldSelectorRequirement FIELD_SELECTOR_REQUIREMENT { 0 key, 1 operator, 2 values });
 pub static FIELD_SELECTOR_REQUIREMENT: TypeDesc = TypeDesc {
-    go: "v1.FieldSelectorRequirement",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
         f("operator", T::Str, REQUIRED, &[M::Go("v1.FieldSelectorOperator")]),
@@ -167,7 +194,7 @@ pub struct GroupResource {
 }
 object!(GroupResource GROUP_RESOURCE { 0 group, 1 resource });
 pub static GROUP_RESOURCE: TypeDesc = TypeDesc {
-    go: "v1.GroupResource",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource",
     fields: &[
         f("group", T::Str, REQUIRED, &[]),
         f("resource", T::Str, REQUIRED, &[]),
@@ -185,7 +212,7 @@ pub struct GroupVersionForDiscovery {
 }
 object!(GroupVersionForDiscovery GROUP_VERSION_FOR_DISCOVERY { 0 group_version, 1 version });
 pub static GROUP_VERSION_FOR_DISCOVERY: TypeDesc = TypeDesc {
-    go: "v1.GroupVersionForDiscovery",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery",
     fields: &[
         f("groupVersion", T::Str, REQUIRED, &[]),
         f("version", T::Str, REQUIRED, &[]),
@@ -203,7 +230,7 @@ pub struct LabelSelector {
 }
 object!(LabelSelector LABEL_SELECTOR { 0 match_expressions, 1 match_labels });
 pub static LABEL_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.LabelSelector",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector",
     fields: &[
         f("matchExpressions", T::List(&T::Struct(&meta_v1::LABEL_SELECTOR_REQUIREMENT)), OMIT | LIST_ATOMIC, &[]),
         f("matchLabels", T::Map(&T::Str), OMIT, &[]),
@@ -222,7 +249,7 @@ pub struct LabelSelectorRequirement {
 }
 object!(LabelSelectorRequirement LABEL_SELECTOR_REQUIREMENT { 0 key, 1 operator, 2 values });
 pub static LABEL_SELECTOR_REQUIREMENT: TypeDesc = TypeDesc {
-    go: "v1.LabelSelectorRequirement",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
         f("operator", T::Str, REQUIRED, &[M::Go("v1.LabelSelectorOperator")]),
@@ -244,7 +271,7 @@ pub struct ListMeta {
 }
 object!(ListMeta LIST_META { 0 continue_, 1 remaining_item_count, 2 resource_version, 3 self_link, 4 shard_info });
 pub static LIST_META: TypeDesc = TypeDesc {
-    go: "v1.ListMeta",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta",
     fields: &[
         f("continue", T::Str, OMIT, &[]),
         f("remainingItemCount", T::OI64, OMIT, &[]),
@@ -270,11 +297,11 @@ pub struct ManagedFieldsEntry {
 }
 object!(ManagedFieldsEntry MANAGED_FIELDS_ENTRY { 0 api_version, 1 fields_type, 2 fields_v1, 3 manager, 4 operation, 5 subresource, 6 time });
 pub static MANAGED_FIELDS_ENTRY: TypeDesc = TypeDesc {
-    go: "v1.ManagedFieldsEntry",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[]),
         f("fieldsType", T::Str, OMIT, &[]),
-        f("fieldsV1", T::Raw, OMIT, &[]),
+        f("fieldsV1", T::Raw, OMIT, &[M::Raw("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1")]),
         f("manager", T::Str, OMIT, &[]),
         f("operation", T::Str, OMIT, &[M::Go("v1.ManagedFieldsOperationType")]),
         f("subresource", T::Str, OMIT, &[]),
@@ -306,7 +333,7 @@ pub struct ObjectMeta {
 }
 object!(ObjectMeta OBJECT_META { 0 annotations, 1 creation_timestamp, 2 deletion_grace_period_seconds, 3 deletion_timestamp, 4 finalizers, 5 generate_name, 6 generation, 7 labels, 8 managed_fields, 9 name, 10 namespace, 11 owner_references, 12 resource_version, 13 self_link, 14 uid });
 pub static OBJECT_META: TypeDesc = TypeDesc {
-    go: "v1.ObjectMeta",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
     fields: &[
         f("annotations", T::Map(&T::Str), OMIT, &[]),
         f("creationTimestamp", T::Time, OMIT, &[]),
@@ -341,7 +368,7 @@ pub struct OwnerReference {
 }
 object!(OwnerReference OWNER_REFERENCE { 0 api_version, 1 block_owner_deletion, 2 controller, 3 kind, 4 name, 5 uid });
 pub static OWNER_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.OwnerReference",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference",
     fields: &[
         f("apiVersion", T::Str, REQUIRED, &[]),
         f("blockOwnerDeletion", T::OBool, OMIT, &[]),
@@ -363,7 +390,7 @@ pub struct Preconditions {
 }
 object!(Preconditions PRECONDITIONS { 0 resource_version, 1 uid });
 pub static PRECONDITIONS: TypeDesc = TypeDesc {
-    go: "v1.Preconditions",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions",
     fields: &[
         f("resourceVersion", T::OStr, OMIT, &[]),
         f("uid", T::OStr, OMIT, &[M::Go("types.UID")]),
@@ -381,7 +408,7 @@ pub struct ServerAddressByClientCIDR {
 }
 object!(ServerAddressByClientCIDR SERVER_ADDRESS_BY_CLIENT_CIDR { 0 client_cidr, 1 server_address });
 pub static SERVER_ADDRESS_BY_CLIENT_CIDR: TypeDesc = TypeDesc {
-    go: "v1.ServerAddressByClientCIDR",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR",
     fields: &[
         f("clientCIDR", T::Str, REQUIRED, &[]),
         f("serverAddress", T::Str, REQUIRED, &[]),
@@ -398,7 +425,7 @@ pub struct ShardInfo {
 }
 object!(ShardInfo SHARD_INFO { 0 selector });
 pub static SHARD_INFO: TypeDesc = TypeDesc {
-    go: "v1.ShardInfo",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo",
     fields: &[
         f("selector", T::Str, REQUIRED, &[]),
     ],
@@ -421,7 +448,7 @@ pub struct Status {
 }
 object!(Status STATUS kind { 0 api_version, 1 code, 2 details, 3 kind, 4 message, 5 metadata, 6 reason, 7 status });
 pub static STATUS: TypeDesc = TypeDesc {
-    go: "v1.Status",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("code", T::I32, OMIT, &[]),
@@ -446,7 +473,7 @@ pub struct StatusCause {
 }
 object!(StatusCause STATUS_CAUSE { 0 field, 1 message, 2 reason });
 pub static STATUS_CAUSE: TypeDesc = TypeDesc {
-    go: "v1.StatusCause",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.StatusCause",
     fields: &[
         f("field", T::Str, OMIT, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -469,7 +496,7 @@ pub struct StatusDetails {
 }
 object!(StatusDetails STATUS_DETAILS { 0 causes, 1 group, 2 kind, 3 name, 4 retry_after_seconds, 5 uid });
 pub static STATUS_DETAILS: TypeDesc = TypeDesc {
-    go: "v1.StatusDetails",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails",
     fields: &[
         f("causes", T::List(&T::Struct(&meta_v1::STATUS_CAUSE)), OMIT | LIST_ATOMIC, &[]),
         f("group", T::Str, OMIT, &[]),
@@ -491,9 +518,9 @@ pub struct WatchEvent {
 }
 object!(WatchEvent WATCH_EVENT { 0 object, 1 type_ });
 pub static WATCH_EVENT: TypeDesc = TypeDesc {
-    go: "v1.WatchEvent",
+    name: "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent",
     fields: &[
-        f("object", T::Raw, REQUIRED, &[]),
+        f("object", T::Raw, REQUIRED, &[M::Raw("io.k8s.apimachinery.pkg.runtime.RawExtension")]),
         f("type", T::Str, REQUIRED, &[]),
     ],
     order: &[1, 0],

@@ -57,3 +57,5 @@ pub mod scheduling_v1alpha3;
 pub mod storage_v1;
 #[rustfmt::skip]
 pub mod storagemigration_v1;
+#[rustfmt::skip]
+pub mod version;

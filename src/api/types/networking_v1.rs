@@ -10,7 +10,7 @@ pub struct HTTPIngressPath {
 }
 object!(HTTPIngressPath HTTP_INGRESS_PATH { 0 backend, 1 path, 2 path_type });
 pub static HTTP_INGRESS_PATH: TypeDesc = TypeDesc {
-    go: "v1.HTTPIngressPath",
+    name: "io.k8s.api.networking.v1.HTTPIngressPath",
     fields: &[
         f("backend", T::Struct(&networking_v1::INGRESS_BACKEND), REQUIRED, &[]),
         f("path", T::Str, OMIT, &[]),
@@ -28,7 +28,7 @@ pub struct HTTPIngressRuleValue {
 }
 object!(HTTPIngressRuleValue HTTP_INGRESS_RULE_VALUE { 0 paths });
 pub static HTTP_INGRESS_RULE_VALUE: TypeDesc = TypeDesc {
-    go: "v1.HTTPIngressRuleValue",
+    name: "io.k8s.api.networking.v1.HTTPIngressRuleValue",
     fields: &[
         f("paths", T::List(&T::Struct(&networking_v1::HTTP_INGRESS_PATH)), LIST_ATOMIC | REQUIRED, &[]),
     ],
@@ -48,7 +48,7 @@ pub struct IPAddress {
 object!(IPAddress IP_ADDRESS kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(IPAddress NETWORKING_V1_IP_ADDRESS);
 pub static IP_ADDRESS: TypeDesc = TypeDesc {
-    go: "v1.IPAddress",
+    name: "io.k8s.api.networking.v1.IPAddress",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -70,7 +70,7 @@ pub struct IPAddressList {
 }
 object!(IPAddressList IP_ADDRESS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static IP_ADDRESS_LIST: TypeDesc = TypeDesc {
-    go: "v1.IPAddressList",
+    name: "io.k8s.api.networking.v1.IPAddressList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&networking_v1::IP_ADDRESS)), REQUIRED, &[]),
@@ -89,7 +89,7 @@ pub struct IPAddressSpec {
 }
 object!(IPAddressSpec IP_ADDRESS_SPEC { 0 parent_ref });
 pub static IP_ADDRESS_SPEC: TypeDesc = TypeDesc {
-    go: "v1.IPAddressSpec",
+    name: "io.k8s.api.networking.v1.IPAddressSpec",
     fields: &[
         f("parentRef", T::Ptr(&networking_v1::PARENT_REFERENCE), OMIT | REQUIRED, &[]),
     ],
@@ -106,7 +106,7 @@ pub struct IPBlock {
 }
 object!(IPBlock IP_BLOCK { 0 cidr, 1 except });
 pub static IP_BLOCK: TypeDesc = TypeDesc {
-    go: "v1.IPBlock",
+    name: "io.k8s.api.networking.v1.IPBlock",
     fields: &[
         f("cidr", T::Str, REQUIRED, &[]),
         f("except", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -128,7 +128,7 @@ pub struct Ingress {
 object!(Ingress INGRESS kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(Ingress NETWORKING_V1_INGRESS);
 pub static INGRESS: TypeDesc = TypeDesc {
-    go: "v1.Ingress",
+    name: "io.k8s.api.networking.v1.Ingress",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -149,7 +149,7 @@ pub struct IngressBackend {
 }
 object!(IngressBackend INGRESS_BACKEND { 0 resource, 1 service });
 pub static INGRESS_BACKEND: TypeDesc = TypeDesc {
-    go: "v1.IngressBackend",
+    name: "io.k8s.api.networking.v1.IngressBackend",
     fields: &[
         f("resource", T::Ptr(&core_v1::TYPED_LOCAL_OBJECT_REFERENCE), OMIT, &[]),
         f("service", T::Ptr(&networking_v1::INGRESS_SERVICE_BACKEND), OMIT, &[]),
@@ -170,7 +170,7 @@ pub struct IngressClass {
 object!(IngressClass INGRESS_CLASS kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(IngressClass NETWORKING_V1_INGRESS_CLASS);
 pub static INGRESS_CLASS: TypeDesc = TypeDesc {
-    go: "v1.IngressClass",
+    name: "io.k8s.api.networking.v1.IngressClass",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -192,7 +192,7 @@ pub struct IngressClassList {
 }
 object!(IngressClassList INGRESS_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static INGRESS_CLASS_LIST: TypeDesc = TypeDesc {
-    go: "v1.IngressClassList",
+    name: "io.k8s.api.networking.v1.IngressClassList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&networking_v1::INGRESS_CLASS)), REQUIRED, &[]),
@@ -215,7 +215,7 @@ pub struct IngressClassParametersReference {
 }
 object!(IngressClassParametersReference INGRESS_CLASS_PARAMETERS_REFERENCE { 0 api_group, 1 kind, 2 name, 3 namespace, 4 scope });
 pub static INGRESS_CLASS_PARAMETERS_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.IngressClassParametersReference",
+    name: "io.k8s.api.networking.v1.IngressClassParametersReference",
     fields: &[
         f("apiGroup", T::OStr, OMIT, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -236,7 +236,7 @@ pub struct IngressClassSpec {
 }
 object!(IngressClassSpec INGRESS_CLASS_SPEC { 0 controller, 1 parameters });
 pub static INGRESS_CLASS_SPEC: TypeDesc = TypeDesc {
-    go: "v1.IngressClassSpec",
+    name: "io.k8s.api.networking.v1.IngressClassSpec",
     fields: &[
         f("controller", T::Str, OMIT, &[]),
         f("parameters", T::Ptr(&networking_v1::INGRESS_CLASS_PARAMETERS_REFERENCE), OMIT, &[]),
@@ -256,7 +256,7 @@ pub struct IngressList {
 }
 object!(IngressList INGRESS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static INGRESS_LIST: TypeDesc = TypeDesc {
-    go: "v1.IngressList",
+    name: "io.k8s.api.networking.v1.IngressList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&networking_v1::INGRESS)), REQUIRED, &[]),
@@ -277,7 +277,7 @@ pub struct IngressLoadBalancerIngress {
 }
 object!(IngressLoadBalancerIngress INGRESS_LOAD_BALANCER_INGRESS { 0 hostname, 1 ip, 2 ports });
 pub static INGRESS_LOAD_BALANCER_INGRESS: TypeDesc = TypeDesc {
-    go: "v1.IngressLoadBalancerIngress",
+    name: "io.k8s.api.networking.v1.IngressLoadBalancerIngress",
     fields: &[
         f("hostname", T::Str, OMIT, &[]),
         f("ip", T::Str, OMIT, &[]),
@@ -295,7 +295,7 @@ pub struct IngressLoadBalancerStatus {
 }
 object!(IngressLoadBalancerStatus INGRESS_LOAD_BALANCER_STATUS { 0 ingress });
 pub static INGRESS_LOAD_BALANCER_STATUS: TypeDesc = TypeDesc {
-    go: "v1.IngressLoadBalancerStatus",
+    name: "io.k8s.api.networking.v1.IngressLoadBalancerStatus",
     fields: &[
         f("ingress", T::List(&T::Struct(&networking_v1::INGRESS_LOAD_BALANCER_INGRESS)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -313,7 +313,7 @@ pub struct IngressPortStatus {
 }
 object!(IngressPortStatus INGRESS_PORT_STATUS { 0 error, 1 port, 2 protocol });
 pub static INGRESS_PORT_STATUS: TypeDesc = TypeDesc {
-    go: "v1.IngressPortStatus",
+    name: "io.k8s.api.networking.v1.IngressPortStatus",
     fields: &[
         f("error", T::OStr, OMIT, &[]),
         f("port", T::I32, REQUIRED, &[]),
@@ -332,7 +332,7 @@ pub struct IngressRule {
 }
 object!(IngressRule INGRESS_RULE { 0 host, 1 http });
 pub static INGRESS_RULE: TypeDesc = TypeDesc {
-    go: "v1.IngressRule",
+    name: "io.k8s.api.networking.v1.IngressRule",
     fields: &[
         f("host", T::Str, OMIT, &[]),
         f("http", T::Ptr(&networking_v1::HTTP_INGRESS_RULE_VALUE), OMIT, &[M::Inline("IngressRuleValue")]),
@@ -350,7 +350,7 @@ pub struct IngressServiceBackend {
 }
 object!(IngressServiceBackend INGRESS_SERVICE_BACKEND { 0 name, 1 port });
 pub static INGRESS_SERVICE_BACKEND: TypeDesc = TypeDesc {
-    go: "v1.IngressServiceBackend",
+    name: "io.k8s.api.networking.v1.IngressServiceBackend",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("port", T::Struct(&networking_v1::SERVICE_BACKEND_PORT), 0, &[]),
@@ -370,7 +370,7 @@ pub struct IngressSpec {
 }
 object!(IngressSpec INGRESS_SPEC { 0 default_backend, 1 ingress_class_name, 2 rules, 3 tls });
 pub static INGRESS_SPEC: TypeDesc = TypeDesc {
-    go: "v1.IngressSpec",
+    name: "io.k8s.api.networking.v1.IngressSpec",
     fields: &[
         f("defaultBackend", T::Ptr(&networking_v1::INGRESS_BACKEND), OMIT, &[]),
         f("ingressClassName", T::OStr, OMIT, &[]),
@@ -389,7 +389,7 @@ pub struct IngressStatus {
 }
 object!(IngressStatus INGRESS_STATUS { 0 load_balancer });
 pub static INGRESS_STATUS: TypeDesc = TypeDesc {
-    go: "v1.IngressStatus",
+    name: "io.k8s.api.networking.v1.IngressStatus",
     fields: &[
         f("loadBalancer", T::Struct(&networking_v1::INGRESS_LOAD_BALANCER_STATUS), 0, &[]),
     ],
@@ -406,7 +406,7 @@ pub struct IngressTLS {
 }
 object!(IngressTLS INGRESS_TLS { 0 hosts, 1 secret_name });
 pub static INGRESS_TLS: TypeDesc = TypeDesc {
-    go: "v1.IngressTLS",
+    name: "io.k8s.api.networking.v1.IngressTLS",
     fields: &[
         f("hosts", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("secretName", T::Str, OMIT, &[]),
@@ -427,7 +427,7 @@ pub struct NetworkPolicy {
 object!(NetworkPolicy NETWORK_POLICY kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(NetworkPolicy NETWORKING_V1_NETWORK_POLICY);
 pub static NETWORK_POLICY: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicy",
+    name: "io.k8s.api.networking.v1.NetworkPolicy",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -447,7 +447,7 @@ pub struct NetworkPolicyEgressRule {
 }
 object!(NetworkPolicyEgressRule NETWORK_POLICY_EGRESS_RULE { 0 ports, 1 to });
 pub static NETWORK_POLICY_EGRESS_RULE: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicyEgressRule",
+    name: "io.k8s.api.networking.v1.NetworkPolicyEgressRule",
     fields: &[
         f("ports", T::List(&T::Struct(&networking_v1::NETWORK_POLICY_PORT)), OMIT | LIST_ATOMIC, &[]),
         f("to", T::List(&T::Struct(&networking_v1::NETWORK_POLICY_PEER)), OMIT | LIST_ATOMIC, &[]),
@@ -465,7 +465,7 @@ pub struct NetworkPolicyIngressRule {
 }
 object!(NetworkPolicyIngressRule NETWORK_POLICY_INGRESS_RULE { 0 from, 1 ports });
 pub static NETWORK_POLICY_INGRESS_RULE: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicyIngressRule",
+    name: "io.k8s.api.networking.v1.NetworkPolicyIngressRule",
     fields: &[
         f("from", T::List(&T::Struct(&networking_v1::NETWORK_POLICY_PEER)), OMIT | LIST_ATOMIC, &[]),
         f("ports", T::List(&T::Struct(&networking_v1::NETWORK_POLICY_PORT)), OMIT | LIST_ATOMIC, &[]),
@@ -485,7 +485,7 @@ pub struct NetworkPolicyList {
 }
 object!(NetworkPolicyList NETWORK_POLICY_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static NETWORK_POLICY_LIST: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicyList",
+    name: "io.k8s.api.networking.v1.NetworkPolicyList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&networking_v1::NETWORK_POLICY)), REQUIRED, &[]),
@@ -506,7 +506,7 @@ pub struct NetworkPolicyPeer {
 }
 object!(NetworkPolicyPeer NETWORK_POLICY_PEER { 0 ip_block, 1 namespace_selector, 2 pod_selector });
 pub static NETWORK_POLICY_PEER: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicyPeer",
+    name: "io.k8s.api.networking.v1.NetworkPolicyPeer",
     fields: &[
         f("ipBlock", T::Ptr(&networking_v1::IP_BLOCK), OMIT, &[]),
         f("namespaceSelector", T::Ptr(&meta_v1::LABEL_SELECTOR), OMIT, &[]),
@@ -526,7 +526,7 @@ pub struct NetworkPolicyPort {
 }
 object!(NetworkPolicyPort NETWORK_POLICY_PORT { 0 end_port, 1 port, 2 protocol });
 pub static NETWORK_POLICY_PORT: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicyPort",
+    name: "io.k8s.api.networking.v1.NetworkPolicyPort",
     fields: &[
         f("endPort", T::OI32, OMIT, &[]),
         f("port", T::OIntOrString, OMIT, &[]),
@@ -547,7 +547,7 @@ pub struct NetworkPolicySpec {
 }
 object!(NetworkPolicySpec NETWORK_POLICY_SPEC { 0 egress, 1 ingress, 2 pod_selector, 3 policy_types });
 pub static NETWORK_POLICY_SPEC: TypeDesc = TypeDesc {
-    go: "v1.NetworkPolicySpec",
+    name: "io.k8s.api.networking.v1.NetworkPolicySpec",
     fields: &[
         f("egress", T::List(&T::Struct(&networking_v1::NETWORK_POLICY_EGRESS_RULE)), OMIT | LIST_ATOMIC, &[]),
         f("ingress", T::List(&T::Struct(&networking_v1::NETWORK_POLICY_INGRESS_RULE)), OMIT | LIST_ATOMIC, &[]),
@@ -569,7 +569,7 @@ pub struct ParentReference {
 }
 object!(ParentReference PARENT_REFERENCE { 0 group, 1 name, 2 namespace, 3 resource });
 pub static PARENT_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.ParentReference",
+    name: "io.k8s.api.networking.v1.ParentReference",
     fields: &[
         f("group", T::Str, OMIT, &[]),
         f("name", T::Str, OMIT | REQUIRED, &[]),
@@ -589,7 +589,7 @@ pub struct ServiceBackendPort {
 }
 object!(ServiceBackendPort SERVICE_BACKEND_PORT { 0 name, 1 number });
 pub static SERVICE_BACKEND_PORT: TypeDesc = TypeDesc {
-    go: "v1.ServiceBackendPort",
+    name: "io.k8s.api.networking.v1.ServiceBackendPort",
     fields: &[
         f("name", T::Str, OMIT, &[]),
         f("number", T::I32, OMIT, &[]),
@@ -611,7 +611,7 @@ pub struct ServiceCIDR {
 object!(ServiceCIDR SERVICE_CIDR kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(ServiceCIDR NETWORKING_V1_SERVICE_CIDR);
 pub static SERVICE_CIDR: TypeDesc = TypeDesc {
-    go: "v1.ServiceCIDR",
+    name: "io.k8s.api.networking.v1.ServiceCIDR",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -634,7 +634,7 @@ pub struct ServiceCIDRList {
 }
 object!(ServiceCIDRList SERVICE_CIDR_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static SERVICE_CIDR_LIST: TypeDesc = TypeDesc {
-    go: "v1.ServiceCIDRList",
+    name: "io.k8s.api.networking.v1.ServiceCIDRList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&networking_v1::SERVICE_CIDR)), REQUIRED, &[]),
@@ -653,7 +653,7 @@ pub struct ServiceCIDRSpec {
 }
 object!(ServiceCIDRSpec SERVICE_CIDR_SPEC { 0 cidrs });
 pub static SERVICE_CIDR_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ServiceCIDRSpec",
+    name: "io.k8s.api.networking.v1.ServiceCIDRSpec",
     fields: &[
         f("cidrs", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -669,7 +669,7 @@ pub struct ServiceCIDRStatus {
 }
 object!(ServiceCIDRStatus SERVICE_CIDR_STATUS { 0 conditions });
 pub static SERVICE_CIDR_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ServiceCIDRStatus",
+    name: "io.k8s.api.networking.v1.ServiceCIDRStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
     ],

@@ -8,7 +8,7 @@ pub struct Overhead {
 }
 object!(Overhead OVERHEAD { 0 pod_fixed });
 pub static OVERHEAD: TypeDesc = TypeDesc {
-    go: "v1.Overhead",
+    name: "io.k8s.api.node.v1.Overhead",
     fields: &[
         f("podFixed", T::Map(&T::Quantity), OMIT, &[M::Go("v1.ResourceList")]),
     ],
@@ -30,7 +30,7 @@ pub struct RuntimeClass {
 object!(RuntimeClass RUNTIME_CLASS kind { 0 api_version, 1 handler, 2 kind, 3 metadata, 4 overhead, 5 scheduling });
 resource!(RuntimeClass NODE_V1_RUNTIME_CLASS);
 pub static RUNTIME_CLASS: TypeDesc = TypeDesc {
-    go: "v1.RuntimeClass",
+    name: "io.k8s.api.node.v1.RuntimeClass",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("handler", T::Str, REQUIRED, &[]),
@@ -54,7 +54,7 @@ pub struct RuntimeClassList {
 }
 object!(RuntimeClassList RUNTIME_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static RUNTIME_CLASS_LIST: TypeDesc = TypeDesc {
-    go: "v1.RuntimeClassList",
+    name: "io.k8s.api.node.v1.RuntimeClassList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&node_v1::RUNTIME_CLASS)), REQUIRED, &[]),
@@ -74,7 +74,7 @@ pub struct Scheduling {
 }
 object!(Scheduling SCHEDULING { 0 node_selector, 1 tolerations });
 pub static SCHEDULING: TypeDesc = TypeDesc {
-    go: "v1.Scheduling",
+    name: "io.k8s.api.node.v1.Scheduling",
     fields: &[
         f("nodeSelector", T::Map(&T::Str), OMIT | MAP_ATOMIC, &[]),
         f("tolerations", T::List(&T::Struct(&core_v1::TOLERATION)), OMIT | LIST_ATOMIC, &[]),

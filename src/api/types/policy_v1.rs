@@ -12,7 +12,7 @@ pub struct Eviction {
 object!(Eviction EVICTION kind { 0 api_version, 1 delete_options, 2 kind, 3 metadata });
 resource!(Eviction POLICY_V1_EVICTION);
 pub static EVICTION: TypeDesc = TypeDesc {
-    go: "v1.Eviction",
+    name: "io.k8s.api.policy.v1.Eviction",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("deleteOptions", T::Ptr(&meta_v1::DELETE_OPTIONS), OMIT, &[]),
@@ -36,7 +36,7 @@ pub struct PodDisruptionBudget {
 object!(PodDisruptionBudget POD_DISRUPTION_BUDGET kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(PodDisruptionBudget POLICY_V1_POD_DISRUPTION_BUDGET);
 pub static POD_DISRUPTION_BUDGET: TypeDesc = TypeDesc {
-    go: "v1.PodDisruptionBudget",
+    name: "io.k8s.api.policy.v1.PodDisruptionBudget",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -59,7 +59,7 @@ pub struct PodDisruptionBudgetList {
 }
 object!(PodDisruptionBudgetList POD_DISRUPTION_BUDGET_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static POD_DISRUPTION_BUDGET_LIST: TypeDesc = TypeDesc {
-    go: "v1.PodDisruptionBudgetList",
+    name: "io.k8s.api.policy.v1.PodDisruptionBudgetList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&policy_v1::POD_DISRUPTION_BUDGET)), REQUIRED, &[]),
@@ -81,7 +81,7 @@ pub struct PodDisruptionBudgetSpec {
 }
 object!(PodDisruptionBudgetSpec POD_DISRUPTION_BUDGET_SPEC { 0 max_unavailable, 1 min_available, 2 selector, 3 unhealthy_pod_eviction_policy });
 pub static POD_DISRUPTION_BUDGET_SPEC: TypeDesc = TypeDesc {
-    go: "v1.PodDisruptionBudgetSpec",
+    name: "io.k8s.api.policy.v1.PodDisruptionBudgetSpec",
     fields: &[
         f("maxUnavailable", T::OIntOrString, OMIT, &[]),
         f("minAvailable", T::OIntOrString, OMIT, &[]),
@@ -106,7 +106,7 @@ pub struct PodDisruptionBudgetStatus {
 }
 object!(PodDisruptionBudgetStatus POD_DISRUPTION_BUDGET_STATUS { 0 conditions, 1 current_healthy, 2 desired_healthy, 3 disrupted_pods, 4 disruptions_allowed, 5 expected_pods, 6 observed_generation });
 pub static POD_DISRUPTION_BUDGET_STATUS: TypeDesc = TypeDesc {
-    go: "v1.PodDisruptionBudgetStatus",
+    name: "io.k8s.api.policy.v1.PodDisruptionBudgetStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("currentHealthy", T::I32, 0, &[]),

@@ -8,7 +8,7 @@ pub struct AggregationRule {
 }
 object!(AggregationRule AGGREGATION_RULE { 0 cluster_role_selectors });
 pub static AGGREGATION_RULE: TypeDesc = TypeDesc {
-    go: "v1.AggregationRule",
+    name: "io.k8s.api.rbac.v1.AggregationRule",
     fields: &[
         f("clusterRoleSelectors", T::List(&T::Struct(&meta_v1::LABEL_SELECTOR)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -29,7 +29,7 @@ pub struct ClusterRole {
 object!(ClusterRole CLUSTER_ROLE kind { 0 aggregation_rule, 1 api_version, 2 kind, 3 metadata, 4 rules });
 resource!(ClusterRole RBAC_V1_CLUSTER_ROLE);
 pub static CLUSTER_ROLE: TypeDesc = TypeDesc {
-    go: "v1.ClusterRole",
+    name: "io.k8s.api.rbac.v1.ClusterRole",
     fields: &[
         f("aggregationRule", T::Ptr(&rbac_v1::AGGREGATION_RULE), OMIT, &[]),
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -54,7 +54,7 @@ pub struct ClusterRoleBinding {
 object!(ClusterRoleBinding CLUSTER_ROLE_BINDING kind { 0 api_version, 1 kind, 2 metadata, 3 role_ref, 4 subjects });
 resource!(ClusterRoleBinding RBAC_V1_CLUSTER_ROLE_BINDING);
 pub static CLUSTER_ROLE_BINDING: TypeDesc = TypeDesc {
-    go: "v1.ClusterRoleBinding",
+    name: "io.k8s.api.rbac.v1.ClusterRoleBinding",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -77,7 +77,7 @@ pub struct ClusterRoleBindingList {
 }
 object!(ClusterRoleBindingList CLUSTER_ROLE_BINDING_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CLUSTER_ROLE_BINDING_LIST: TypeDesc = TypeDesc {
-    go: "v1.ClusterRoleBindingList",
+    name: "io.k8s.api.rbac.v1.ClusterRoleBindingList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&rbac_v1::CLUSTER_ROLE_BINDING)), REQUIRED, &[]),
@@ -99,7 +99,7 @@ pub struct ClusterRoleList {
 }
 object!(ClusterRoleList CLUSTER_ROLE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CLUSTER_ROLE_LIST: TypeDesc = TypeDesc {
-    go: "v1.ClusterRoleList",
+    name: "io.k8s.api.rbac.v1.ClusterRoleList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&rbac_v1::CLUSTER_ROLE)), REQUIRED, &[]),
@@ -122,7 +122,7 @@ pub struct PolicyRule {
 }
 object!(PolicyRule POLICY_RULE { 0 api_groups, 1 non_resource_urls, 2 resource_names, 3 resources, 4 verbs });
 pub static POLICY_RULE: TypeDesc = TypeDesc {
-    go: "v1.PolicyRule",
+    name: "io.k8s.api.rbac.v1.PolicyRule",
     fields: &[
         f("apiGroups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("nonResourceURLs", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -146,7 +146,7 @@ pub struct Role {
 object!(Role ROLE kind { 0 api_version, 1 kind, 2 metadata, 3 rules });
 resource!(Role RBAC_V1_ROLE);
 pub static ROLE: TypeDesc = TypeDesc {
-    go: "v1.Role",
+    name: "io.k8s.api.rbac.v1.Role",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -170,7 +170,7 @@ pub struct RoleBinding {
 object!(RoleBinding ROLE_BINDING kind { 0 api_version, 1 kind, 2 metadata, 3 role_ref, 4 subjects });
 resource!(RoleBinding RBAC_V1_ROLE_BINDING);
 pub static ROLE_BINDING: TypeDesc = TypeDesc {
-    go: "v1.RoleBinding",
+    name: "io.k8s.api.rbac.v1.RoleBinding",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -193,7 +193,7 @@ pub struct RoleBindingList {
 }
 object!(RoleBindingList ROLE_BINDING_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ROLE_BINDING_LIST: TypeDesc = TypeDesc {
-    go: "v1.RoleBindingList",
+    name: "io.k8s.api.rbac.v1.RoleBindingList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&rbac_v1::ROLE_BINDING)), REQUIRED, &[]),
@@ -215,7 +215,7 @@ pub struct RoleList {
 }
 object!(RoleList ROLE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static ROLE_LIST: TypeDesc = TypeDesc {
-    go: "v1.RoleList",
+    name: "io.k8s.api.rbac.v1.RoleList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&rbac_v1::ROLE)), REQUIRED, &[]),
@@ -236,7 +236,7 @@ pub struct RoleRef {
 }
 object!(RoleRef ROLE_REF { 0 api_group, 1 kind, 2 name });
 pub static ROLE_REF: TypeDesc = TypeDesc {
-    go: "v1.RoleRef",
+    name: "io.k8s.api.rbac.v1.RoleRef",
     fields: &[
         f("apiGroup", T::Str, 0, &[]),
         f("kind", T::Str, REQUIRED, &[]),
@@ -257,7 +257,7 @@ pub struct Subject {
 }
 object!(Subject SUBJECT { 0 api_group, 1 kind, 2 name, 3 namespace });
 pub static SUBJECT: TypeDesc = TypeDesc {
-    go: "v1.Subject",
+    name: "io.k8s.api.rbac.v1.Subject",
     fields: &[
         f("apiGroup", T::Str, OMIT, &[]),
         f("kind", T::Str, REQUIRED, &[]),

@@ -3,10 +3,10 @@
 use super::*;
 
 pub static ALLOCATED_DEVICE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.AllocatedDeviceStatus",
+    name: "io.k8s.api.resource.v1.AllocatedDeviceStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), LIST_MAP, &[M::Keys(&["type"])]),
-        f("data", T::Raw, OMIT, &[]),
+        f("data", T::Raw, OMIT, &[M::Raw("io.k8s.apimachinery.pkg.runtime.RawExtension")]),
         f("device", T::Str, REQUIRED, &[]),
         f("driver", T::Str, REQUIRED, &[]),
         f("networkData", T::Ptr(&resource_v1::NETWORK_DEVICE_DATA), OMIT, &[]),
@@ -20,7 +20,7 @@ pub static ALLOCATED_DEVICE_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static ALLOCATION_RESULT: TypeDesc = TypeDesc {
-    go: "v1.AllocationResult",
+    name: "io.k8s.api.resource.v1.AllocationResult",
     fields: &[
         f("allocationTimestamp", T::Time, OMIT, &[]),
         f("devices", T::Struct(&resource_v1::DEVICE_ALLOCATION_RESULT), 0, &[]),
@@ -33,7 +33,7 @@ pub static ALLOCATION_RESULT: TypeDesc = TypeDesc {
 };
 
 pub static CEL_DEVICE_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.CELDeviceSelector",
+    name: "io.k8s.api.resource.v1.CELDeviceSelector",
     fields: &[
         f("expression", T::Str, REQUIRED, &[]),
     ],
@@ -44,7 +44,7 @@ pub static CEL_DEVICE_SELECTOR: TypeDesc = TypeDesc {
 };
 
 pub static CAPACITY_REQUEST_POLICY: TypeDesc = TypeDesc {
-    go: "v1.CapacityRequestPolicy",
+    name: "io.k8s.api.resource.v1.CapacityRequestPolicy",
     fields: &[
         f("default", T::OQuantity, 0, &[]),
         f("validRange", T::Ptr(&resource_v1::CAPACITY_REQUEST_POLICY_RANGE), OMIT, &[]),
@@ -57,7 +57,7 @@ pub static CAPACITY_REQUEST_POLICY: TypeDesc = TypeDesc {
 };
 
 pub static CAPACITY_REQUEST_POLICY_RANGE: TypeDesc = TypeDesc {
-    go: "v1.CapacityRequestPolicyRange",
+    name: "io.k8s.api.resource.v1.CapacityRequestPolicyRange",
     fields: &[
         f("max", T::OQuantity, OMIT, &[]),
         f("min", T::OQuantity, OMIT | REQUIRED, &[]),
@@ -70,7 +70,7 @@ pub static CAPACITY_REQUEST_POLICY_RANGE: TypeDesc = TypeDesc {
 };
 
 pub static CAPACITY_REQUIREMENTS: TypeDesc = TypeDesc {
-    go: "v1.CapacityRequirements",
+    name: "io.k8s.api.resource.v1.CapacityRequirements",
     fields: &[
         f("requests", T::Map(&T::Quantity), OMIT, &[M::Go("map[v1.QualifiedName]resource.Quantity")]),
     ],
@@ -81,7 +81,7 @@ pub static CAPACITY_REQUIREMENTS: TypeDesc = TypeDesc {
 };
 
 pub static COUNTER: TypeDesc = TypeDesc {
-    go: "v1.Counter",
+    name: "io.k8s.api.resource.v1.Counter",
     fields: &[
         f("value", T::Quantity, REQUIRED, &[]),
     ],
@@ -92,7 +92,7 @@ pub static COUNTER: TypeDesc = TypeDesc {
 };
 
 pub static COUNTER_SET: TypeDesc = TypeDesc {
-    go: "v1.CounterSet",
+    name: "io.k8s.api.resource.v1.CounterSet",
     fields: &[
         f("counters", T::Map(&T::Struct(&resource_v1::COUNTER)), OMIT | REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -104,7 +104,7 @@ pub static COUNTER_SET: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE: TypeDesc = TypeDesc {
-    go: "v1.Device",
+    name: "io.k8s.api.resource.v1.Device",
     fields: &[
         f("allNodes", T::OBool, OMIT, &[]),
         f("allowMultipleAllocations", T::OBool, OMIT, &[]),
@@ -127,7 +127,7 @@ pub static DEVICE: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_ALLOCATION_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.DeviceAllocationConfiguration",
+    name: "io.k8s.api.resource.v1.DeviceAllocationConfiguration",
     fields: &[
         f("opaque", T::Ptr(&resource_v1::OPAQUE_DEVICE_CONFIGURATION), OMIT, &[M::Inline("DeviceConfiguration")]),
         f("requests", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -140,7 +140,7 @@ pub static DEVICE_ALLOCATION_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_ALLOCATION_RESULT: TypeDesc = TypeDesc {
-    go: "v1.DeviceAllocationResult",
+    name: "io.k8s.api.resource.v1.DeviceAllocationResult",
     fields: &[
         f("config", T::List(&T::Struct(&resource_v1::DEVICE_ALLOCATION_CONFIGURATION)), OMIT | LIST_ATOMIC, &[]),
         f("results", T::List(&T::Struct(&resource_v1::DEVICE_REQUEST_ALLOCATION_RESULT)), OMIT | LIST_ATOMIC, &[]),
@@ -152,7 +152,7 @@ pub static DEVICE_ALLOCATION_RESULT: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_ATTRIBUTE: TypeDesc = TypeDesc {
-    go: "v1.DeviceAttribute",
+    name: "io.k8s.api.resource.v1.DeviceAttribute",
     fields: &[
         f("bool", T::OBool, OMIT, &[]),
         f("bools", T::List(&T::Bool), OMIT | LIST_ATOMIC, &[]),
@@ -170,7 +170,7 @@ pub static DEVICE_ATTRIBUTE: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CAPACITY: TypeDesc = TypeDesc {
-    go: "v1.DeviceCapacity",
+    name: "io.k8s.api.resource.v1.DeviceCapacity",
     fields: &[
         f("requestPolicy", T::Ptr(&resource_v1::CAPACITY_REQUEST_POLICY), OMIT, &[]),
         f("value", T::Quantity, REQUIRED, &[]),
@@ -182,7 +182,7 @@ pub static DEVICE_CAPACITY: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CLAIM: TypeDesc = TypeDesc {
-    go: "v1.DeviceClaim",
+    name: "io.k8s.api.resource.v1.DeviceClaim",
     fields: &[
         f("config", T::List(&T::Struct(&resource_v1::DEVICE_CLAIM_CONFIGURATION)), OMIT | LIST_ATOMIC, &[]),
         f("constraints", T::List(&T::Struct(&resource_v1::DEVICE_CONSTRAINT)), OMIT | LIST_ATOMIC, &[]),
@@ -195,7 +195,7 @@ pub static DEVICE_CLAIM: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CLAIM_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.DeviceClaimConfiguration",
+    name: "io.k8s.api.resource.v1.DeviceClaimConfiguration",
     fields: &[
         f("opaque", T::Ptr(&resource_v1::OPAQUE_DEVICE_CONFIGURATION), OMIT, &[M::Inline("DeviceConfiguration")]),
         f("requests", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -207,7 +207,7 @@ pub static DEVICE_CLAIM_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CLASS: TypeDesc = TypeDesc {
-    go: "v1.DeviceClass",
+    name: "io.k8s.api.resource.v1.DeviceClass",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -221,7 +221,7 @@ pub static DEVICE_CLASS: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CLASS_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.DeviceClassConfiguration",
+    name: "io.k8s.api.resource.v1.DeviceClassConfiguration",
     fields: &[
         f("opaque", T::Ptr(&resource_v1::OPAQUE_DEVICE_CONFIGURATION), OMIT, &[M::Inline("DeviceConfiguration")]),
     ],
@@ -232,7 +232,7 @@ pub static DEVICE_CLASS_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CLASS_LIST: TypeDesc = TypeDesc {
-    go: "v1.DeviceClassList",
+    name: "io.k8s.api.resource.v1.DeviceClassList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&resource_v1::DEVICE_CLASS)), REQUIRED, &[]),
@@ -246,7 +246,7 @@ pub static DEVICE_CLASS_LIST: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CLASS_SPEC: TypeDesc = TypeDesc {
-    go: "v1.DeviceClassSpec",
+    name: "io.k8s.api.resource.v1.DeviceClassSpec",
     fields: &[
         f("config", T::List(&T::Struct(&resource_v1::DEVICE_CLASS_CONFIGURATION)), OMIT | LIST_ATOMIC, &[]),
         f("extendedResourceName", T::OStr, OMIT, &[]),
@@ -259,7 +259,7 @@ pub static DEVICE_CLASS_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_CONSTRAINT: TypeDesc = TypeDesc {
-    go: "v1.DeviceConstraint",
+    name: "io.k8s.api.resource.v1.DeviceConstraint",
     fields: &[
         f("distinctAttribute", T::OStr, OMIT, &[M::Go("v1.FullyQualifiedName")]),
         f("matchAttribute", T::OStr, OMIT, &[M::Go("v1.FullyQualifiedName")]),
@@ -272,7 +272,7 @@ pub static DEVICE_CONSTRAINT: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_COUNTER_CONSUMPTION: TypeDesc = TypeDesc {
-    go: "v1.DeviceCounterConsumption",
+    name: "io.k8s.api.resource.v1.DeviceCounterConsumption",
     fields: &[
         f("compatibilityGroups", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
         f("counterSet", T::Str, REQUIRED, &[]),
@@ -285,7 +285,7 @@ pub static DEVICE_COUNTER_CONSUMPTION: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_DERIVED_ATTRIBUTE: TypeDesc = TypeDesc {
-    go: "v1.DeviceDerivedAttribute",
+    name: "io.k8s.api.resource.v1.DeviceDerivedAttribute",
     fields: &[
         f("expression", T::Str, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[M::Go("v1.FullyQualifiedName")]),
@@ -297,7 +297,7 @@ pub static DEVICE_DERIVED_ATTRIBUTE: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.DeviceRequest",
+    name: "io.k8s.api.resource.v1.DeviceRequest",
     fields: &[
         f("exactly", T::Ptr(&resource_v1::EXACT_DEVICE_REQUEST), OMIT, &[]),
         f("firstAvailable", T::List(&T::Struct(&resource_v1::DEVICE_SUB_REQUEST)), OMIT | LIST_ATOMIC, &[]),
@@ -310,7 +310,7 @@ pub static DEVICE_REQUEST: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_REQUEST_ALLOCATION_RESULT: TypeDesc = TypeDesc {
-    go: "v1.DeviceRequestAllocationResult",
+    name: "io.k8s.api.resource.v1.DeviceRequestAllocationResult",
     fields: &[
         f("adminAccess", T::OBool, OMIT, &[]),
         f("bindingConditions", T::List(&T::Str), OMIT | LIST_ATOMIC, &[]),
@@ -331,7 +331,7 @@ pub static DEVICE_REQUEST_ALLOCATION_RESULT: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.DeviceSelector",
+    name: "io.k8s.api.resource.v1.DeviceSelector",
     fields: &[
         f("cel", T::Ptr(&resource_v1::CEL_DEVICE_SELECTOR), OMIT, &[]),
     ],
@@ -342,7 +342,7 @@ pub static DEVICE_SELECTOR: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_SUB_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.DeviceSubRequest",
+    name: "io.k8s.api.resource.v1.DeviceSubRequest",
     fields: &[
         f("allocationMode", T::Str, OMIT, &[M::Enum(&["All", "ExactCount"]), M::Go("v1.DeviceAllocationMode")]),
         f("capacity", T::Ptr(&resource_v1::CAPACITY_REQUIREMENTS), OMIT, &[]),
@@ -360,7 +360,7 @@ pub static DEVICE_SUB_REQUEST: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TAINT: TypeDesc = TypeDesc {
-    go: "v1.DeviceTaint",
+    name: "io.k8s.api.resource.v1.DeviceTaint",
     fields: &[
         f("effect", T::Str, REQUIRED, &[M::Enum(&["NoExecute", "NoSchedule", "None"]), M::Go("v1.DeviceTaintEffect")]),
         f("key", T::Str, REQUIRED, &[]),
@@ -374,7 +374,7 @@ pub static DEVICE_TAINT: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TAINT_RULE: TypeDesc = TypeDesc {
-    go: "v1.DeviceTaintRule",
+    name: "io.k8s.api.resource.v1.DeviceTaintRule",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -389,7 +389,7 @@ pub static DEVICE_TAINT_RULE: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TAINT_RULE_LIST: TypeDesc = TypeDesc {
-    go: "v1.DeviceTaintRuleList",
+    name: "io.k8s.api.resource.v1.DeviceTaintRuleList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&resource_v1::DEVICE_TAINT_RULE)), REQUIRED, &[]),
@@ -403,7 +403,7 @@ pub static DEVICE_TAINT_RULE_LIST: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TAINT_RULE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.DeviceTaintRuleSpec",
+    name: "io.k8s.api.resource.v1.DeviceTaintRuleSpec",
     fields: &[
         f("deviceSelector", T::Ptr(&resource_v1::DEVICE_TAINT_SELECTOR), OMIT, &[]),
         f("taint", T::Struct(&resource_v1::DEVICE_TAINT), REQUIRED, &[]),
@@ -415,7 +415,7 @@ pub static DEVICE_TAINT_RULE_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TAINT_RULE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.DeviceTaintRuleStatus",
+    name: "io.k8s.api.resource.v1.DeviceTaintRuleStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
     ],
@@ -426,7 +426,7 @@ pub static DEVICE_TAINT_RULE_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TAINT_SELECTOR: TypeDesc = TypeDesc {
-    go: "v1.DeviceTaintSelector",
+    name: "io.k8s.api.resource.v1.DeviceTaintSelector",
     fields: &[
         f("device", T::OStr, OMIT, &[]),
         f("driver", T::OStr, OMIT, &[]),
@@ -439,7 +439,7 @@ pub static DEVICE_TAINT_SELECTOR: TypeDesc = TypeDesc {
 };
 
 pub static DEVICE_TOLERATION: TypeDesc = TypeDesc {
-    go: "v1.DeviceToleration",
+    name: "io.k8s.api.resource.v1.DeviceToleration",
     fields: &[
         f("effect", T::Str, OMIT, &[M::Enum(&["NoExecute", "NoSchedule", "None"]), M::Go("v1.DeviceTaintEffect")]),
         f("key", T::Str, OMIT, &[]),
@@ -454,7 +454,7 @@ pub static DEVICE_TOLERATION: TypeDesc = TypeDesc {
 };
 
 pub static EXACT_DEVICE_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.ExactDeviceRequest",
+    name: "io.k8s.api.resource.v1.ExactDeviceRequest",
     fields: &[
         f("adminAccess", T::OBool, OMIT, &[]),
         f("allocationMode", T::Str, OMIT, &[M::Enum(&["All", "ExactCount"]), M::Go("v1.DeviceAllocationMode")]),
@@ -472,7 +472,7 @@ pub static EXACT_DEVICE_REQUEST: TypeDesc = TypeDesc {
 };
 
 pub static NETWORK_DEVICE_DATA: TypeDesc = TypeDesc {
-    go: "v1.NetworkDeviceData",
+    name: "io.k8s.api.resource.v1.NetworkDeviceData",
     fields: &[
         f("hardwareAddress", T::Str, OMIT, &[]),
         f("interfaceName", T::Str, OMIT, &[]),
@@ -485,7 +485,7 @@ pub static NETWORK_DEVICE_DATA: TypeDesc = TypeDesc {
 };
 
 pub static NODE_ALLOCATABLE_MAPPING: TypeDesc = TypeDesc {
-    go: "v1.NodeAllocatableMapping",
+    name: "io.k8s.api.resource.v1.NodeAllocatableMapping",
     fields: &[
         f("capacityKey", T::OStr, OMIT, &[M::Go("v1.QualifiedName")]),
         f("capacityMultiplier", T::OQuantity, OMIT, &[]),
@@ -498,7 +498,7 @@ pub static NODE_ALLOCATABLE_MAPPING: TypeDesc = TypeDesc {
 };
 
 pub static NODE_ALLOCATABLE_OVERHEAD: TypeDesc = TypeDesc {
-    go: "v1.NodeAllocatableOverhead",
+    name: "io.k8s.api.resource.v1.NodeAllocatableOverhead",
     fields: &[
         f("perContainer", T::OQuantity, OMIT, &[]),
         f("perPod", T::OQuantity, OMIT, &[]),
@@ -510,7 +510,7 @@ pub static NODE_ALLOCATABLE_OVERHEAD: TypeDesc = TypeDesc {
 };
 
 pub static NODE_ALLOCATABLE_RESOURCE: TypeDesc = TypeDesc {
-    go: "v1.NodeAllocatableResource",
+    name: "io.k8s.api.resource.v1.NodeAllocatableResource",
     fields: &[
         f("mapping", T::Ptr(&resource_v1::NODE_ALLOCATABLE_MAPPING), OMIT, &[]),
         f("overhead", T::Ptr(&resource_v1::NODE_ALLOCATABLE_OVERHEAD), OMIT, &[]),
@@ -522,10 +522,10 @@ pub static NODE_ALLOCATABLE_RESOURCE: TypeDesc = TypeDesc {
 };
 
 pub static OPAQUE_DEVICE_CONFIGURATION: TypeDesc = TypeDesc {
-    go: "v1.OpaqueDeviceConfiguration",
+    name: "io.k8s.api.resource.v1.OpaqueDeviceConfiguration",
     fields: &[
         f("driver", T::Str, REQUIRED, &[]),
-        f("parameters", T::Raw, REQUIRED, &[]),
+        f("parameters", T::Raw, REQUIRED, &[M::Raw("io.k8s.apimachinery.pkg.runtime.RawExtension")]),
     ],
     order: &[0, 1],
     atomic: false,
@@ -534,7 +534,7 @@ pub static OPAQUE_DEVICE_CONFIGURATION: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaim",
+    name: "io.k8s.api.resource.v1.ResourceClaim",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -549,7 +549,7 @@ pub static RESOURCE_CLAIM: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_CONSUMER_REFERENCE: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimConsumerReference",
+    name: "io.k8s.api.resource.v1.ResourceClaimConsumerReference",
     fields: &[
         f("apiGroup", T::Str, OMIT, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -563,7 +563,7 @@ pub static RESOURCE_CLAIM_CONSUMER_REFERENCE: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_LIST: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimList",
+    name: "io.k8s.api.resource.v1.ResourceClaimList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&resource_v1::RESOURCE_CLAIM)), REQUIRED, &[]),
@@ -577,7 +577,7 @@ pub static RESOURCE_CLAIM_LIST: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimSpec",
+    name: "io.k8s.api.resource.v1.ResourceClaimSpec",
     fields: &[
         f("devices", T::Struct(&resource_v1::DEVICE_CLAIM), 0, &[]),
     ],
@@ -588,7 +588,7 @@ pub static RESOURCE_CLAIM_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimStatus",
+    name: "io.k8s.api.resource.v1.ResourceClaimStatus",
     fields: &[
         f("allocation", T::Ptr(&resource_v1::ALLOCATION_RESULT), OMIT, &[]),
         f("devices", T::List(&T::Struct(&resource_v1::ALLOCATED_DEVICE_STATUS)), OMIT | LIST_MAP, &[M::Keys(&["driver", "device", "pool", "shareID"])]),
@@ -601,7 +601,7 @@ pub static RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_TEMPLATE: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimTemplate",
+    name: "io.k8s.api.resource.v1.ResourceClaimTemplate",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -615,7 +615,7 @@ pub static RESOURCE_CLAIM_TEMPLATE: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_TEMPLATE_LIST: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimTemplateList",
+    name: "io.k8s.api.resource.v1.ResourceClaimTemplateList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&resource_v1::RESOURCE_CLAIM_TEMPLATE)), REQUIRED, &[]),
@@ -629,7 +629,7 @@ pub static RESOURCE_CLAIM_TEMPLATE_LIST: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_CLAIM_TEMPLATE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ResourceClaimTemplateSpec",
+    name: "io.k8s.api.resource.v1.ResourceClaimTemplateSpec",
     fields: &[
         f("metadata", T::Struct(&meta_v1::OBJECT_META), 0, &[]),
         f("spec", T::Struct(&resource_v1::RESOURCE_CLAIM_SPEC), 0, &[]),
@@ -641,7 +641,7 @@ pub static RESOURCE_CLAIM_TEMPLATE_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_POOL: TypeDesc = TypeDesc {
-    go: "v1.ResourcePool",
+    name: "io.k8s.api.resource.v1.ResourcePool",
     fields: &[
         f("generation", T::I64, REQUIRED, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -654,7 +654,7 @@ pub static RESOURCE_POOL: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_SLICE: TypeDesc = TypeDesc {
-    go: "v1.ResourceSlice",
+    name: "io.k8s.api.resource.v1.ResourceSlice",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -668,7 +668,7 @@ pub static RESOURCE_SLICE: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_SLICE_LIST: TypeDesc = TypeDesc {
-    go: "v1.ResourceSliceList",
+    name: "io.k8s.api.resource.v1.ResourceSliceList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&resource_v1::RESOURCE_SLICE)), REQUIRED, &[]),
@@ -682,7 +682,7 @@ pub static RESOURCE_SLICE_LIST: TypeDesc = TypeDesc {
 };
 
 pub static RESOURCE_SLICE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.ResourceSliceSpec",
+    name: "io.k8s.api.resource.v1.ResourceSliceSpec",
     fields: &[
         f("allNodes", T::OBool, OMIT, &[]),
         f("devices", T::List(&T::Struct(&resource_v1::DEVICE)), OMIT | LIST_ATOMIC, &[]),

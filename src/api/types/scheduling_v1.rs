@@ -15,7 +15,7 @@ pub struct PriorityClass {
 object!(PriorityClass PRIORITY_CLASS kind { 0 api_version, 1 description, 2 global_default, 3 kind, 4 metadata, 5 preemption_policy, 6 value });
 resource!(PriorityClass SCHEDULING_V1_PRIORITY_CLASS);
 pub static PRIORITY_CLASS: TypeDesc = TypeDesc {
-    go: "v1.PriorityClass",
+    name: "io.k8s.api.scheduling.v1.PriorityClass",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("description", T::Str, OMIT, &[]),
@@ -40,7 +40,7 @@ pub struct PriorityClassList {
 }
 object!(PriorityClassList PRIORITY_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static PRIORITY_CLASS_LIST: TypeDesc = TypeDesc {
-    go: "v1.PriorityClassList",
+    name: "io.k8s.api.scheduling.v1.PriorityClassList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&scheduling_v1::PRIORITY_CLASS)), REQUIRED, &[]),

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static TOPOLOGY_CONSTRAINT: TypeDesc = TypeDesc {
-    go: "v1alpha3.TopologyConstraint",
+    name: "io.k8s.api.scheduling.v1alpha3.TopologyConstraint",
     fields: &[
         f("key", T::Str, REQUIRED, &[]),
     ],
@@ -14,7 +14,7 @@ pub static TOPOLOGY_CONSTRAINT: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_ALL_DISRUPTION_MODE: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupAllDisruptionMode",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode",
     fields: &[
     ],
     order: &[],
@@ -24,7 +24,7 @@ pub static WORKLOAD_POD_GROUP_ALL_DISRUPTION_MODE: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_BASIC_SCHEDULING_POLICY: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupBasicSchedulingPolicy",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy",
     fields: &[
     ],
     order: &[],
@@ -34,7 +34,7 @@ pub static WORKLOAD_POD_GROUP_BASIC_SCHEDULING_POLICY: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_DISRUPTION_MODE: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupDisruptionMode",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupDisruptionMode",
     fields: &[
         f("all", T::Ptr(&scheduling_v1alpha3::WORKLOAD_POD_GROUP_ALL_DISRUPTION_MODE), OMIT, &[]),
         f("single", T::Ptr(&scheduling_v1alpha3::WORKLOAD_POD_GROUP_SINGLE_DISRUPTION_MODE), OMIT, &[]),
@@ -46,7 +46,7 @@ pub static WORKLOAD_POD_GROUP_DISRUPTION_MODE: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_GANG_SCHEDULING_POLICY: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupGangSchedulingPolicy",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy",
     fields: &[
         f("minCount", T::OI32, OMIT, &[]),
     ],
@@ -57,7 +57,7 @@ pub static WORKLOAD_POD_GROUP_GANG_SCHEDULING_POLICY: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_RESOURCE_CLAIM: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupResourceClaim",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim",
     fields: &[
         f("name", T::Str, REQUIRED, &[]),
         f("resourceClaimName", T::OStr, OMIT, &[]),
@@ -70,7 +70,7 @@ pub static WORKLOAD_POD_GROUP_RESOURCE_CLAIM: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_SCHEDULING_CONSTRAINTS: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupSchedulingConstraints",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints",
     fields: &[
         f("topology", T::List(&T::Struct(&scheduling_v1alpha3::TOPOLOGY_CONSTRAINT)), OMIT | LIST_ATOMIC, &[]),
     ],
@@ -81,7 +81,7 @@ pub static WORKLOAD_POD_GROUP_SCHEDULING_CONSTRAINTS: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_SCHEDULING_POLICY: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupSchedulingPolicy",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy",
     fields: &[
         f("basic", T::Ptr(&scheduling_v1alpha3::WORKLOAD_POD_GROUP_BASIC_SCHEDULING_POLICY), OMIT, &[]),
         f("gang", T::Ptr(&scheduling_v1alpha3::WORKLOAD_POD_GROUP_GANG_SCHEDULING_POLICY), OMIT, &[]),
@@ -93,7 +93,7 @@ pub static WORKLOAD_POD_GROUP_SCHEDULING_POLICY: TypeDesc = TypeDesc {
 };
 
 pub static WORKLOAD_POD_GROUP_SINGLE_DISRUPTION_MODE: TypeDesc = TypeDesc {
-    go: "v1alpha3.WorkloadPodGroupSingleDisruptionMode",
+    name: "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode",
     fields: &[
     ],
     order: &[],

@@ -12,7 +12,7 @@ pub struct CSIDriver {
 object!(CSIDriver CSI_DRIVER kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
 resource!(CSIDriver STORAGE_V1_CSI_DRIVER);
 pub static CSI_DRIVER: TypeDesc = TypeDesc {
-    go: "v1.CSIDriver",
+    name: "io.k8s.api.storage.v1.CSIDriver",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -34,7 +34,7 @@ pub struct CSIDriverList {
 }
 object!(CSIDriverList CSI_DRIVER_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CSI_DRIVER_LIST: TypeDesc = TypeDesc {
-    go: "v1.CSIDriverList",
+    name: "io.k8s.api.storage.v1.CSIDriverList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storage_v1::CSI_DRIVER)), REQUIRED, &[]),
@@ -63,7 +63,7 @@ pub struct CSIDriverSpec {
 }
 object!(CSIDriverSpec CSI_DRIVER_SPEC { 0 attach_required, 1 fs_group_policy, 2 node_allocatable_update_period_seconds, 3 pod_info_on_mount, 4 prevent_pod_scheduling_if_missing, 5 requires_republish, 6 se_linux_mount, 7 service_account_token_in_secrets, 8 storage_capacity, 9 token_requests, 10 volume_lifecycle_modes });
 pub static CSI_DRIVER_SPEC: TypeDesc = TypeDesc {
-    go: "v1.CSIDriverSpec",
+    name: "io.k8s.api.storage.v1.CSIDriverSpec",
     fields: &[
         f("attachRequired", T::OBool, OMIT, &[]),
         f("fsGroupPolicy", T::OStr, OMIT, &[M::Go("v1.FSGroupPolicy")]),
@@ -94,7 +94,7 @@ pub struct CSINode {
 object!(CSINode CSI_NODE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(CSINode STORAGE_V1_CSI_NODE);
 pub static CSI_NODE: TypeDesc = TypeDesc {
-    go: "v1.CSINode",
+    name: "io.k8s.api.storage.v1.CSINode",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -117,7 +117,7 @@ pub struct CSINodeDriver {
 }
 object!(CSINodeDriver CSI_NODE_DRIVER { 0 allocatable, 1 name, 2 node_id, 3 topology_keys });
 pub static CSI_NODE_DRIVER: TypeDesc = TypeDesc {
-    go: "v1.CSINodeDriver",
+    name: "io.k8s.api.storage.v1.CSINodeDriver",
     fields: &[
         f("allocatable", T::Ptr(&storage_v1::VOLUME_NODE_RESOURCES), OMIT, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -139,7 +139,7 @@ pub struct CSINodeList {
 }
 object!(CSINodeList CSI_NODE_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CSI_NODE_LIST: TypeDesc = TypeDesc {
-    go: "v1.CSINodeList",
+    name: "io.k8s.api.storage.v1.CSINodeList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storage_v1::CSI_NODE)), REQUIRED, &[]),
@@ -158,7 +158,7 @@ pub struct CSINodeSpec {
 }
 object!(CSINodeSpec CSI_NODE_SPEC { 0 drivers });
 pub static CSI_NODE_SPEC: TypeDesc = TypeDesc {
-    go: "v1.CSINodeSpec",
+    name: "io.k8s.api.storage.v1.CSINodeSpec",
     fields: &[
         f("drivers", T::List(&T::Struct(&storage_v1::CSI_NODE_DRIVER)), LIST_MAP | PATCH_MERGE | REQUIRED, &[M::Keys(&["name"]), M::MergeKey("name")]),
     ],
@@ -174,7 +174,7 @@ pub struct CSINodeStatus {
 }
 object!(CSINodeStatus CSI_NODE_STATUS { 0 storage_health });
 pub static CSI_NODE_STATUS: TypeDesc = TypeDesc {
-    go: "v1.CSINodeStatus",
+    name: "io.k8s.api.storage.v1.CSINodeStatus",
     fields: &[
         f("storageHealth", T::List(&T::Struct(&storage_v1::STORAGE_HEALTH)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["name"]), M::MergeKey("name")]),
     ],
@@ -197,7 +197,7 @@ pub struct CSIStorageCapacity {
 object!(CSIStorageCapacity CSI_STORAGE_CAPACITY kind { 0 api_version, 1 capacity, 2 kind, 3 maximum_volume_size, 4 metadata, 5 node_topology, 6 storage_class_name });
 resource!(CSIStorageCapacity STORAGE_V1_CSI_STORAGE_CAPACITY);
 pub static CSI_STORAGE_CAPACITY: TypeDesc = TypeDesc {
-    go: "v1.CSIStorageCapacity",
+    name: "io.k8s.api.storage.v1.CSIStorageCapacity",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("capacity", T::OQuantity, OMIT, &[]),
@@ -222,7 +222,7 @@ pub struct CSIStorageCapacityList {
 }
 object!(CSIStorageCapacityList CSI_STORAGE_CAPACITY_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static CSI_STORAGE_CAPACITY_LIST: TypeDesc = TypeDesc {
-    go: "v1.CSIStorageCapacityList",
+    name: "io.k8s.api.storage.v1.CSIStorageCapacityList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storage_v1::CSI_STORAGE_CAPACITY)), REQUIRED, &[]),
@@ -251,7 +251,7 @@ pub struct StorageClass {
 object!(StorageClass STORAGE_CLASS kind { 0 allow_volume_expansion, 1 allowed_topologies, 2 api_version, 3 kind, 4 metadata, 5 mount_options, 6 parameters, 7 provisioner, 8 reclaim_policy, 9 volume_binding_mode });
 resource!(StorageClass STORAGE_V1_STORAGE_CLASS);
 pub static STORAGE_CLASS: TypeDesc = TypeDesc {
-    go: "v1.StorageClass",
+    name: "io.k8s.api.storage.v1.StorageClass",
     fields: &[
         f("allowVolumeExpansion", T::OBool, OMIT, &[]),
         f("allowedTopologies", T::List(&T::Struct(&core_v1::TOPOLOGY_SELECTOR_TERM)), OMIT | LIST_ATOMIC, &[]),
@@ -279,7 +279,7 @@ pub struct StorageClassList {
 }
 object!(StorageClassList STORAGE_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static STORAGE_CLASS_LIST: TypeDesc = TypeDesc {
-    go: "v1.StorageClassList",
+    name: "io.k8s.api.storage.v1.StorageClassList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storage_v1::STORAGE_CLASS)), REQUIRED, &[]),
@@ -299,7 +299,7 @@ pub struct StorageHealth {
 }
 object!(StorageHealth STORAGE_HEALTH { 0 health_conditions, 1 name });
 pub static STORAGE_HEALTH: TypeDesc = TypeDesc {
-    go: "v1.StorageHealth",
+    name: "io.k8s.api.storage.v1.StorageHealth",
     fields: &[
         f("healthConditions", T::List(&T::Struct(&storage_v1::STORAGE_HEALTH_CONDITION)), OMIT | LIST_ATOMIC, &[]),
         f("name", T::Str, REQUIRED, &[]),
@@ -321,7 +321,7 @@ pub struct StorageHealthCondition {
 }
 object!(StorageHealthCondition STORAGE_HEALTH_CONDITION { 0 access_mode, 1 last_transition_time, 2 message, 3 reason, 4 status, 5 volume_mode });
 pub static STORAGE_HEALTH_CONDITION: TypeDesc = TypeDesc {
-    go: "v1.StorageHealthCondition",
+    name: "io.k8s.api.storage.v1.StorageHealthCondition",
     fields: &[
         f("accessMode", T::OStr, OMIT, &[M::Enum(&["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]), M::Go("v1.PersistentVolumeAccessMode")]),
         f("lastTransitionTime", T::Time, 0, &[]),
@@ -343,7 +343,7 @@ pub struct TokenRequest {
 }
 object!(TokenRequest TOKEN_REQUEST { 0 audience, 1 expiration_seconds });
 pub static TOKEN_REQUEST: TypeDesc = TypeDesc {
-    go: "v1.TokenRequest",
+    name: "io.k8s.api.storage.v1.TokenRequest",
     fields: &[
         f("audience", T::Str, REQUIRED, &[]),
         f("expirationSeconds", T::OI64, OMIT, &[]),
@@ -365,7 +365,7 @@ pub struct VolumeAttachment {
 object!(VolumeAttachment VOLUME_ATTACHMENT kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
 resource!(VolumeAttachment STORAGE_V1_VOLUME_ATTACHMENT);
 pub static VOLUME_ATTACHMENT: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttachment",
+    name: "io.k8s.api.storage.v1.VolumeAttachment",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -388,7 +388,7 @@ pub struct VolumeAttachmentList {
 }
 object!(VolumeAttachmentList VOLUME_ATTACHMENT_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static VOLUME_ATTACHMENT_LIST: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttachmentList",
+    name: "io.k8s.api.storage.v1.VolumeAttachmentList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storage_v1::VOLUME_ATTACHMENT)), REQUIRED, &[]),
@@ -408,7 +408,7 @@ pub struct VolumeAttachmentSource {
 }
 object!(VolumeAttachmentSource VOLUME_ATTACHMENT_SOURCE { 0 inline_volume_spec, 1 persistent_volume_name });
 pub static VOLUME_ATTACHMENT_SOURCE: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttachmentSource",
+    name: "io.k8s.api.storage.v1.VolumeAttachmentSource",
     fields: &[
         f("inlineVolumeSpec", T::Ptr(&core_v1::PERSISTENT_VOLUME_SPEC), OMIT, &[]),
         f("persistentVolumeName", T::OStr, OMIT, &[]),
@@ -427,7 +427,7 @@ pub struct VolumeAttachmentSpec {
 }
 object!(VolumeAttachmentSpec VOLUME_ATTACHMENT_SPEC { 0 attacher, 1 node_name, 2 source });
 pub static VOLUME_ATTACHMENT_SPEC: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttachmentSpec",
+    name: "io.k8s.api.storage.v1.VolumeAttachmentSpec",
     fields: &[
         f("attacher", T::Str, REQUIRED, &[]),
         f("nodeName", T::Str, REQUIRED, &[]),
@@ -448,7 +448,7 @@ pub struct VolumeAttachmentStatus {
 }
 object!(VolumeAttachmentStatus VOLUME_ATTACHMENT_STATUS { 0 attach_error, 1 attached, 2 attachment_metadata, 3 detach_error });
 pub static VOLUME_ATTACHMENT_STATUS: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttachmentStatus",
+    name: "io.k8s.api.storage.v1.VolumeAttachmentStatus",
     fields: &[
         f("attachError", T::Ptr(&storage_v1::VOLUME_ERROR), OMIT, &[]),
         f("attached", T::Bool, REQUIRED, &[]),
@@ -472,7 +472,7 @@ pub struct VolumeAttributesClass {
 object!(VolumeAttributesClass VOLUME_ATTRIBUTES_CLASS kind { 0 api_version, 1 driver_name, 2 kind, 3 metadata, 4 parameters });
 resource!(VolumeAttributesClass STORAGE_V1_VOLUME_ATTRIBUTES_CLASS);
 pub static VOLUME_ATTRIBUTES_CLASS: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttributesClass",
+    name: "io.k8s.api.storage.v1.VolumeAttributesClass",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("driverName", T::Str, REQUIRED, &[]),
@@ -495,7 +495,7 @@ pub struct VolumeAttributesClassList {
 }
 object!(VolumeAttributesClassList VOLUME_ATTRIBUTES_CLASS_LIST kind { 0 api_version, 1 items, 2 kind, 3 metadata });
 pub static VOLUME_ATTRIBUTES_CLASS_LIST: TypeDesc = TypeDesc {
-    go: "v1.VolumeAttributesClassList",
+    name: "io.k8s.api.storage.v1.VolumeAttributesClassList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storage_v1::VOLUME_ATTRIBUTES_CLASS)), REQUIRED, &[]),
@@ -516,7 +516,7 @@ pub struct VolumeError {
 }
 object!(VolumeError VOLUME_ERROR { 0 error_code, 1 message, 2 time });
 pub static VOLUME_ERROR: TypeDesc = TypeDesc {
-    go: "v1.VolumeError",
+    name: "io.k8s.api.storage.v1.VolumeError",
     fields: &[
         f("errorCode", T::OI32, OMIT, &[]),
         f("message", T::Str, OMIT, &[]),
@@ -534,7 +534,7 @@ pub struct VolumeNodeResources {
 }
 object!(VolumeNodeResources VOLUME_NODE_RESOURCES { 0 count });
 pub static VOLUME_NODE_RESOURCES: TypeDesc = TypeDesc {
-    go: "v1.VolumeNodeResources",
+    name: "io.k8s.api.storage.v1.VolumeNodeResources",
     fields: &[
         f("count", T::OI32, OMIT, &[]),
     ],

@@ -3,7 +3,7 @@
 use super::*;
 
 pub static STORAGE_VERSION_MIGRATION: TypeDesc = TypeDesc {
-    go: "v1.StorageVersionMigration",
+    name: "io.k8s.api.storagemigration.v1.StorageVersionMigration",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
@@ -18,7 +18,7 @@ pub static STORAGE_VERSION_MIGRATION: TypeDesc = TypeDesc {
 };
 
 pub static STORAGE_VERSION_MIGRATION_LIST: TypeDesc = TypeDesc {
-    go: "v1.StorageVersionMigrationList",
+    name: "io.k8s.api.storagemigration.v1.StorageVersionMigrationList",
     fields: &[
         f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
         f("items", T::List(&T::Struct(&storagemigration_v1::STORAGE_VERSION_MIGRATION)), REQUIRED, &[]),
@@ -32,7 +32,7 @@ pub static STORAGE_VERSION_MIGRATION_LIST: TypeDesc = TypeDesc {
 };
 
 pub static STORAGE_VERSION_MIGRATION_SPEC: TypeDesc = TypeDesc {
-    go: "v1.StorageVersionMigrationSpec",
+    name: "io.k8s.api.storagemigration.v1.StorageVersionMigrationSpec",
     fields: &[
         f("resource", T::Struct(&meta_v1::GROUP_RESOURCE), REQUIRED, &[]),
     ],
@@ -43,7 +43,7 @@ pub static STORAGE_VERSION_MIGRATION_SPEC: TypeDesc = TypeDesc {
 };
 
 pub static STORAGE_VERSION_MIGRATION_STATUS: TypeDesc = TypeDesc {
-    go: "v1.StorageVersionMigrationStatus",
+    name: "io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus",
     fields: &[
         f("conditions", T::List(&T::Struct(&meta_v1::CONDITION)), OMIT | LIST_MAP | PATCH_MERGE, &[M::Keys(&["type"]), M::MergeKey("type")]),
         f("resourceVersion", T::Str, OMIT, &[]),

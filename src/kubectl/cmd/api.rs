@@ -168,7 +168,7 @@ fn list_fields(
 ) {
     let mut fields: Vec<_> = d.fields.iter().collect();
     fields.sort_small_by_key(|f| f.name);
-    within.push(d.go);
+    within.push(d.name);
     for f in fields {
         let required = if f.is(::api::object::REQUIRED) { " -required-" } else { "" };
         out.push_str(&format!("{}{}\t<{}>{required}\n", "  ".repeat(indent), f.name, type_name(&f.ty)));
@@ -176,7 +176,7 @@ fn list_fields(
             ::api::object::Type::List(_) | ::api::object::Type::Map(_) => f.ty.element_desc(),
             ty => ty.desc(),
         };
-        if let Some(inner) = inner.filter(|i| depth > 0 && !within.contains(&i.go)) {
+        if let Some(inner) = inner.filter(|i| depth > 0 && !within.contains(&i.name)) {
             list_fields(inner, indent + 1, depth - 1, within, out);
         }
     }
@@ -194,7 +194,7 @@ fn type_name(ty: &::api::object::Type) -> String {
         T::Quantity | T::OQuantity => "Quantity".into(),
         T::IntOrString | T::OIntOrString => "IntOrString".into(),
         T::Raw => "Object".into(),
-        T::Struct(d) | T::Ptr(d) => d.go.rsplit('.').next().unwrap_or(d.go).into(),
+        T::Struct(d) | T::Ptr(d) => d.name.rsplit('.').next().unwrap_or(d.name).into(),
         T::List(_) => format!("[]{}", ty.element().map(type_name).unwrap_or_default()),
         T::Map(_) => format!("map[string]{}", ty.element().map(type_name).unwrap_or_default()),
     }
