@@ -49,11 +49,7 @@ pub static STRATEGIES: &[Strategy] = &[
     Strategy { return_deleted: true, ..plain(RESOURCE, "resourceclaimtemplates") },
     Strategy { return_deleted: true, ..with_generation(RESOURCE, "resourceslices", SPEC) },
     Strategy { return_deleted: true, ..with_generation(RESOURCE, "deviceclasses", SPEC) },
-    Strategy {
-        return_deleted: true,
-        prepare_status: only_status,
-        ..with_generation(RESOURCE, "devicetaintrules", SPEC)
-    },
+    Strategy { prepare_status: only_status, ..with_generation(RESOURCE, "devicetaintrules", SPEC) },
     Strategy { return_deleted: true, ..plain("", "resourcequotas") },
     Strategy { create_on_update: true, ..plain("", "limitranges") },
     Strategy { return_deleted: true, ..plain("", "serviceaccounts") },
