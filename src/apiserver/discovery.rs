@@ -8,10 +8,10 @@ use api::rest::{Answer, Request, Target, Verb};
 use api::{KindInfo, Status, Str};
 use sim::Duration;
 
-use crate::Inner;
+use crate::{Inner, openapi};
 
 /// Groups in the order of `/apis`.
-fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+pub(crate) fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for kind in api::scheme::resources() {
         match groups.iter_mut().find(|(group, _)| *group == kind.group) {
@@ -114,6 +114,11 @@ pub(crate) async fn path(server: &Inner, request: &Request) -> Result<Answer, St
             _ => Err(Status::not_found_path()),
         },
         ["apis", group, version] => resources(group, version),
+        ["openapi", "v3"] if !path.ends_with('/') => Ok(Answer::Json(Rc::from(openapi::root().into_bytes()))),
+        ["openapi", "v3", ..] if !path.ends_with('/') => {
+            let document = openapi::document(&parts.get(2..).unwrap_or_default().join("/"));
+            document.map(|text| Answer::Json(Rc::from(text.into_bytes()))).ok_or_else(Status::not_found_path)
+        }
         _ => Err(Status::not_found_path()),
     }
 }
@@ -246,7 +251,7 @@ async fn health(server: &Inner, name: &str, check: &str, query: &str) -> Result<
 }
 
 /// What else is served.
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 11] = [
     "/.well-known/openid-configuration",
     "/api",
     "/api/v1",
@@ -254,6 +259,8 @@ const PATHS: [&str; 9] = [
     "/apis/",
     "/healthz",
     "/livez",
+    "/openapi/v3",
+    "/openapi/v3/",
     "/readyz",
     "/version",
 ];

@@ -18,6 +18,7 @@ mod errors;
 pub mod etcd_storage;
 mod handler;
 mod identity;
+mod openapi;
 mod proxy;
 pub mod registry;
 mod reviews;

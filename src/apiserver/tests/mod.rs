@@ -3,6 +3,7 @@
 mod admission;
 mod applying;
 mod kinds;
+mod openapi;
 mod options;
 mod patching;
 mod quotas;
