@@ -6,6 +6,7 @@ pub mod dense;
 pub mod examples;
 pub mod faults;
 pub mod format;
+pub mod intake;
 pub mod klog;
 pub mod lanes;
 pub mod lang;

@@ -6,6 +6,7 @@ use super::icons::Symbols;
 use super::menus::{Menu, MenuBox};
 use super::{Action, Held, Page, TermKey};
 use crate::examples::EXAMPLES;
+use crate::intake::Intake;
 use crate::lang::Lang;
 use crate::link::{Link, LinkEvent};
 use crate::model::{Model, trap_report};
@@ -19,6 +20,7 @@ use view::{
     StoryCommand, Subject, Subscription, ToWorld,
 };
 use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
 use web_sys::HtmlElement;
 use yew::prelude::*;
 
@@ -31,6 +33,8 @@ const COUNTDOWN_EVERY: f64 = 100.0;
 pub enum Msg {
     /// From the worker.
     Link(LinkEvent),
+    /// The browser is about to draw.
+    Picture,
     /// From the reader.
     Act(Action),
     /// The window has this size.
@@ -78,6 +82,12 @@ pub struct App {
     pub(super) announce: String,
     pub(super) term_focus: u32,
     pub(super) resume: bool,
+    /// What the reader does. One and the same for the whole life: a new one would be a new [`Page`], and everything that
+    /// knows the page would be drawn again with every frame.
+    on_act: Callback<Action>,
+    intake: Intake,
+    on_picture: Closure<dyn FnMut()>,
+    picture_due: bool,
     _listeners: Vec<EventListener>,
 }
 
@@ -96,13 +106,13 @@ fn wall() -> f64 {
 }
 
 impl App {
-    fn page(&self, ctx: &Context<Self>) -> Page {
+    fn page(&self) -> Page {
         Page {
             lang: self.lang,
             readonly: self.options.readonly,
             embed: self.options.embed,
             epoch: self.model.epoch(),
-            act: ctx.link().callback(Msg::Act),
+            act: self.on_act.clone(),
         }
     }
 
@@ -197,32 +207,24 @@ impl App {
         self.selection = selection;
     }
 
+    /// Asks the browser to say when it draws next, if something waits for that.
+    fn await_picture(&mut self) {
+        if self.intake.is_empty() || self.picture_due {
+            return;
+        }
+        let function = self.on_picture.as_ref().unchecked_ref();
+        self.picture_due = web_sys::window().is_some_and(|w| w.request_animation_frame(function).is_ok());
+    }
+
     fn linked(&mut self, event: LinkEvent) -> bool {
         match event {
             LinkEvent::Messages(messages) => {
-                let subject = self.selection.as_ref().map(|s| s.subject.clone());
-                let mut travelling = Vec::new();
-                for message in messages {
-                    if let view::ToPage::Manifest(result) = &message {
-                        let checked = result.action == ManifestAction::Check;
-                        if !checked && self.waiting == Some(result.id) {
-                            self.waiting = None;
-                            self.answer_open = true;
-                            self.armed = self.armed && result.action != ManifestAction::Apply;
-                        }
-                        if result.id == self.next_id {
-                            self.problems = Rc::new(result.problems.clone());
-                        }
-                    }
-                    let effects = self.model.take(message, self.lang, subject.as_ref());
-                    for send in &effects.send {
-                        self.send(send);
-                    }
-                    travelling.extend(effects.messages);
+                let at_once = self.intake.offer(messages);
+                self.await_picture();
+                if at_once.is_empty() {
+                    return false;
                 }
-                if !travelling.is_empty() {
-                    self.batch = Rc::new((self.batch.0 + 1, travelling));
-                }
+                self.take(at_once);
             }
             LinkEvent::Failed(message) => self.fail(message),
             LinkEvent::Crashed { message, stack } => {
@@ -238,11 +240,37 @@ impl App {
         if self.model.crash.is_some() {
             self.waiting = None;
         }
+        true
+    }
+
+    fn take(&mut self, messages: Vec<view::ToPage>) {
+        let subject = self.selection.as_ref().map(|s| s.subject.clone());
+        let mut travelling = Vec::new();
+        for message in messages {
+            if let view::ToPage::Manifest(result) = &message {
+                let checked = result.action == ManifestAction::Check;
+                if !checked && self.waiting == Some(result.id) {
+                    self.waiting = None;
+                    self.answer_open = true;
+                    self.armed = self.armed && result.action != ManifestAction::Apply;
+                }
+                if result.id == self.next_id {
+                    self.problems = Rc::new(result.problems.clone());
+                }
+            }
+            let effects = self.model.take(message, self.lang, subject.as_ref());
+            for send in &effects.send {
+                self.send(send);
+            }
+            travelling.extend(effects.messages);
+        }
+        if !travelling.is_empty() {
+            self.batch = Rc::new((self.batch.0 + 1, travelling));
+        }
         let said: Vec<String> = self.model.said.drain(..).collect();
         if !said.is_empty() {
             self.announce = said.join(". ");
         }
-        true
     }
 
     fn act(&mut self, ctx: &Context<Self>, action: Action) -> bool {
@@ -399,6 +427,7 @@ impl App {
             }
             Action::Restart => {
                 self.link = None;
+                self.intake = Intake::default();
                 self.model.restart();
                 self.model.clock.speed_milli = self.options.speed_milli;
                 self.waiting = None;
@@ -573,6 +602,13 @@ impl Component for App {
             announce: String::new(),
             term_focus: 0,
             resume: false,
+            on_act: ctx.link().callback(Msg::Act),
+            intake: Intake::default(),
+            on_picture: {
+                let link = ctx.link().clone();
+                Closure::new(move || link.send_message(Msg::Picture))
+            },
+            picture_due: false,
             _listeners: listeners,
             options,
         };
@@ -588,6 +624,14 @@ impl Component for App {
     fn update(&mut self, ctx: &Context<Self>, msg: Msg) -> bool {
         let changed = match msg {
             Msg::Link(event) => self.linked(event),
+            Msg::Picture => {
+                self.picture_due = false;
+                let message = self.intake.next();
+                self.await_picture();
+                let drawn = message.is_some();
+                self.take(message.into_iter().collect());
+                drawn
+            }
             Msg::Act(action) => self.act(ctx, action),
             Msg::Sized(w, h) => {
                 let was = self.is_phone();
@@ -632,8 +676,8 @@ impl Component for App {
         changed
     }
 
-    fn view(&self, ctx: &Context<Self>) -> Html {
-        let page = self.page(ctx);
+    fn view(&self, _: &Context<Self>) -> Html {
+        let page = self.page();
         let phone = self.is_phone();
         let body = if phone {
             self.view_phone(&page)

@@ -5,6 +5,7 @@ use crate::format;
 use crate::lang::{self, Text};
 use view::{ObjectRef, Pace, PodView, Subject};
 use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
 use yew::prelude::*;
 
 /// `**bold** and plain` as elements: the words' module marks the numbers that way.
@@ -147,4 +148,31 @@ pub fn ring(left: u64, whole: u64) -> Html {
         <svg class="ring" viewBox="0 0 12 12" aria-hidden="true"><circle class="bg" cx="6" cy="6" r="4.5"/>
             <circle {class} cx="6" cy="6" r="4.5" stroke-dasharray={format!("{:.1} 28.3", share * 28.3)}/></svg>
     }
+}
+
+/// The size of an element, followed as it changes.
+#[hook]
+pub fn use_size(node: NodeRef) -> (f64, f64) {
+    let size = use_state(|| (0.0, 0.0));
+    let set = size.clone();
+    use_effect_with(node, move |node| {
+        let observed = node.cast::<web_sys::Element>().and_then(|element| {
+            let closure = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
+                let entry = entries.get(0).dyn_into::<web_sys::ResizeObserverEntry>();
+                if let Ok(entry) = entry {
+                    let rect = entry.content_rect();
+                    set.set((rect.width().floor(), rect.height().floor()));
+                }
+            });
+            let observer = web_sys::ResizeObserver::new(closure.as_ref().unchecked_ref()).ok()?;
+            observer.observe(&element);
+            Some((observer, closure))
+        });
+        move || {
+            if let Some((observer, _closure)) = observed {
+                observer.disconnect();
+            }
+        }
+    });
+    *size
 }

@@ -1,6 +1,6 @@
 //! The dock: controller logs, events, requests, timeline.
 
-use super::controls::{tab, tab_keys};
+use super::controls::{tab, tab_keys, use_size};
 use super::timeline::Timeline;
 use super::{Action, Held, Page, icons, use_page};
 use crate::format;
@@ -187,14 +187,17 @@ pub struct LogsProps {
 
 /// Rows drawn at once: what lies further back is drawn when the reader scrolls there.
 const DRAWN: usize = 200;
-/// Rows drawn while the log's end is followed: enough to begin to scroll back.
-const FOLLOWED: usize = 40;
+/// A row's height in CSS pixels.
+const ROW: f64 = 18.0;
+/// Rows drawn above those in view while the log's end is followed: enough to begin to scroll back.
+const ABOVE: usize = 8;
 
 #[component]
 fn Logs(props: &LogsProps) -> Html {
     let page = use_page();
     let node = use_node_ref();
     let more = use_state(|| DRAWN);
+    let (_, height) = use_size(node.clone());
     {
         let node = node.clone();
         use_effect_with((props.logs.clone(), props.follow), move |(_, follow)| {
@@ -219,7 +222,7 @@ fn Logs(props: &LogsProps) -> Html {
             }
         })
     };
-    let skip = props.logs.len().saturating_sub(if props.follow { FOLLOWED } else { *more });
+    let skip = props.logs.len().saturating_sub(if props.follow { (height / ROW) as usize + ABOVE } else { *more });
     html! {
         <div class="log" ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
             if props.logs.is_empty() { <p class="none">{ page.t(lang::NO_LOGS) }</p> }

@@ -1,6 +1,6 @@
 //! The map: sizes itself by its own container and puts everything where the layout says.
 
-use super::controls::rich;
+use super::controls::{rich, use_size};
 use super::lights::Lights;
 use super::map_cards::{self, Look};
 use super::map_dense::{Zone, least_height};
@@ -12,8 +12,6 @@ use crate::{format, lang, words};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use view::{MessageView, NodeId, ProcessState, Subject};
-use wasm_bindgen::JsCast;
-use wasm_bindgen::prelude::Closure;
 use yew::prelude::*;
 
 /// Props of [`Map`].
@@ -33,33 +31,6 @@ pub struct MapProps {
     pub phone: bool,
     /// What lies over the map: the story, the answers.
     pub children: Html,
-}
-
-/// The size of an element, followed as it changes.
-#[hook]
-fn use_size(node: NodeRef) -> (f64, f64) {
-    let size = use_state(|| (0.0, 0.0));
-    let set = size.clone();
-    use_effect_with(node, move |node| {
-        let observed = node.cast::<web_sys::Element>().and_then(|element| {
-            let closure = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
-                let entry = entries.get(0).dyn_into::<web_sys::ResizeObserverEntry>();
-                if let Ok(entry) = entry {
-                    let rect = entry.content_rect();
-                    set.set((rect.width().floor(), rect.height().floor()));
-                }
-            });
-            let observer = web_sys::ResizeObserver::new(closure.as_ref().unchecked_ref()).ok()?;
-            observer.observe(&element);
-            Some((observer, closure))
-        });
-        move || {
-            if let Some((observer, _closure)) = observed {
-                observer.disconnect();
-            }
-        }
-    });
-    *size
 }
 
 /// The map.
