@@ -1,8 +1,7 @@
 //! The dense map: a box a zone, a cell a node, a dot a pod, stacked from the floor so that height is fullness.
 
 use crate::layout::{Rect, n};
-use std::rc::Rc;
-use view::{PodState, PodView};
+use view::PodState;
 
 /// How big cells and dots are in a box.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,7 +64,7 @@ impl Cells {
     }
 }
 
-/// One SVG path a state, for all cells of a box: 1,000 pods are nine elements.
+/// One SVG path a state, for all pods of a cell: a pod that changes draws its own cell again and no other.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dots {
     /// Filled squares.
@@ -89,15 +88,17 @@ pub struct Dots {
 }
 
 impl Dots {
-    /// Adds a cell's pods. Those that don't fit leave the last place to a bar that says "more".
-    pub fn add(&mut self, cells: &Cells, index: usize, pods: &[Rc<PodView>]) {
+    /// A cell's pods, as far as they fit.
+    pub fn of(cells: &Cells, index: usize, pods: &[PodState]) -> Dots {
+        let mut dots = Dots::default();
         let rect = cells.rect(index);
         let size = cells.dot - if cells.dot >= 5.0 { 2.0 } else { 1.0 };
-        for (i, pod) in pods.iter().take(cells.capacity()).enumerate() {
+        for (i, state) in pods.iter().take(cells.capacity()).enumerate() {
             let x = rect.x + 3.0 + (i % DOTS) as f64 * cells.dot;
             let y = rect.bottom() - cells.dot - (i / DOTS) as f64 * cells.dot;
-            self.dot(pod.state, x, y, size);
+            dots.dot(*state, x, y, size);
         }
+        dots
     }
 
     fn dot(&mut self, state: PodState, x: f64, y: f64, s: f64) {
@@ -174,15 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_pods_are_a_handful_of_paths() {
+    fn a_cells_pods_are_a_path_a_state() {
         let c = cells(419.0, 210.0, 34);
-        let mut dots = Dots::default();
-        let pod = |state| Rc::new(PodView { state, ..PodView::default() });
-        for i in 0..34 {
-            dots.add(&c, i, &vec![pod(PodState::Ready); 30]);
-        }
-        dots.add(&c, 0, &[pod(PodState::Failed)]);
-        assert_eq!(dots.paths().len(), 2);
+        let mut states = vec![PodState::Ready; 5];
+        states.push(PodState::Failed);
+        let dots = Dots::of(&c, 0, &states);
+        assert_eq!(dots.paths().iter().map(|(class, _)| *class).collect::<Vec<_>>(), ["dr", "df"]);
         assert!(dots.ready.starts_with("M3 "));
+        assert_eq!(dots.ready.matches('M').count(), 5);
+        let full = Dots::of(&c, 0, &vec![PodState::Ready; 1000]);
+        assert_eq!(full.ready.matches('M').count(), c.capacity());
     }
 }

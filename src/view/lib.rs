@@ -8,7 +8,7 @@
 //! - The page sends [`ToWorld::Start`] once; the world answers [`ToPage::Ready`] and its first [`Frame`], which is
 //!   complete ([`Frame::full`]). Every later frame carries only what changed since the frame before.
 //! - One frame is on its way at a time: after frame `n` the world waits for [`ToWorld::FrameSeen`] with `n`, and lets
-//!   at least 16 ms pass, before it sends the next. A slow page so gets fewer frames, never a backlog. A world in
+//!   at least 32 ms pass, before it sends the next. A slow page so gets fewer frames, never a backlog. A world in
 //!   which nothing changed but the clock sends a frame about four times a second while its clock runs, none when it
 //!   stands.
 //! - Looking changes nothing: [`ToWorld::Select`], [`ToWorld::Subscribe`], [`ToWorld::Complete`] and

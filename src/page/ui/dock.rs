@@ -222,7 +222,7 @@ fn Logs(props: &LogsProps) -> Html {
             }
         })
     };
-    let skip = props.logs.len().saturating_sub(if props.follow { (height / ROW) as usize + ABOVE } else { *more });
+    let skip = props.logs.len().saturating_sub(if props.follow { ((height / ROW) as usize + ABOVE).min(DRAWN) } else { *more });
     html! {
         <div class="log" ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
             if props.logs.is_empty() { <p class="none">{ page.t(lang::NO_LOGS) }</p> }

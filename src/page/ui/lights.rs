@@ -39,8 +39,16 @@ struct Light {
 
 struct Traffic {
     count: u32,
+    /// There were many in the window before: the line stays bright and carries no lights of its own.
+    busy: bool,
     since: f64,
     label: Option<(String, f64)>,
+}
+
+impl Traffic {
+    fn many(&self) -> bool {
+        self.count > MANY
+    }
 }
 
 /// The lights of the map.
@@ -69,8 +77,9 @@ impl Lights {
         for message in messages {
             let Some(wire) = props.plan.wire_of(message.from, message.to, column) else { continue };
             *self.total.entry(wire).or_default() += u64::from(message.count.max(1));
-            let traffic = self.traffic.entry(wire).or_insert(Traffic { count: 0, since: at, label: None });
+            let traffic = self.traffic.entry(wire).or_insert(Traffic { count: 0, busy: false, since: at, label: None });
             if at - traffic.since > WINDOW {
+                traffic.busy = traffic.many() && at - traffic.since < WINDOW * 2.0;
                 traffic.count = 0;
                 traffic.since = at;
             }
@@ -78,7 +87,7 @@ impl Lights {
             if !message.label.is_empty() && message.kind == MessageKind::Write {
                 traffic.label = Some((message.label.clone(), at));
             }
-            if matches!(message.kind, MessageKind::Heartbeat | MessageKind::Raft) || traffic.count > MANY {
+            if matches!(message.kind, MessageKind::Heartbeat | MessageKind::Raft) || traffic.busy || traffic.many() {
                 continue;
             }
             if props.speed_milli > 10_000 || self.lights.len() >= MAX_LIGHTS {
@@ -135,7 +144,7 @@ impl Component for Lights {
         let plan = &ctx.props().plan;
         let at = now();
         let hot = |wire: WireEnds| self.traffic.get(&wire).is_some_and(|t| at - t.since < WINDOW * 2.0);
-        let many = |wire: WireEnds| self.traffic.get(&wire).is_some_and(|t| t.count > MANY);
+        let many = |wire: WireEnds| self.traffic.get(&wire).is_some_and(|t| t.busy || t.many());
         let (w, h) = (plan.width.to_string(), plan.height.to_string());
         let lines = plan.wires.iter().filter(|w| hot(w.ends)).map(|wire| {
             let bright = many(wire.ends).then_some("bright");

@@ -3,7 +3,7 @@
 use super::controls::{closest, node_subject};
 use super::{Action, Held};
 use crate::cluster::{self, Cluster, NodeHealth};
-use crate::dense::{Dots, cells};
+use crate::dense::{Cells, Dots, cells};
 use crate::format;
 use crate::layout::Rect;
 use std::rc::Rc;
@@ -40,24 +40,17 @@ pub fn Zone(props: &ZoneProps) -> Html {
     let cells = cells(w, h, nodes.len());
     let now = props.seconds * 1_000_000_000;
     let (mut cpu, mut cpu_all, mut memory, mut memory_all) = (0u64, 0u64, 0u64, 0u64);
-    let mut dots = Dots::default();
-    let mut boxes = Vec::with_capacity(nodes.len());
+    let mut drawn = Vec::with_capacity(nodes.len());
     for (i, node) in nodes.iter().enumerate() {
         let pods = props.cluster.pods_on(node.id);
         cpu += u64::from(cluster::requested(&pods, |p| p.cpu_milli));
         memory += u64::from(cluster::requested(&pods, |p| p.memory_mi));
         cpu_all += u64::from(node.cpu_milli);
         memory_all += u64::from(node.memory_mi);
-        dots.add(&cells, i, &pods);
-        let r = cells.rect(i);
-        let class = classes!(
-            "cellr",
-            (cluster::health(node, now) == NodeHealth::NotReady).then_some("lost"),
-            node.cordoned.then_some("cordon"),
-            is_node(props.selected.as_ref(), &node.name).then_some("hot"),
-            (*hovered == Some(i)).then_some("hot"),
-        );
-        boxes.push(html! { <rect {class} x={(r.x + 0.5).to_string()} y={(r.y + 0.5).to_string()} width={r.w.to_string()} height={r.h.to_string()} rx="3"/> });
+        let states = pods.iter().take(cells.capacity()).map(|p| p.state).collect::<Vec<_>>();
+        let hot = is_node(props.selected.as_ref(), &node.name) || *hovered == Some(i);
+        let lost = cluster::health(node, now) == NodeHealth::NotReady;
+        drawn.push(html! { <Cell key={node.id} {cells} index={i} {states} {lost} cordoned={node.cordoned} {hot}/> });
     }
     let percent = |part: u64, whole: u64| (part * 100).checked_div(whole).unwrap_or(0);
     let count = nodes.len();
@@ -150,12 +143,39 @@ pub fn Zone(props: &ZoneProps) -> Html {
                 <span class="use num">{ format!("cpu {}%, mem {}%", percent(cpu, cpu_all), percent(memory, memory_all)) }</span></header>
             <svg width={w.max(0.0).to_string()} height={cells.height.max(h).to_string()} role="application" tabindex="0" aria-label={label}
                 {onmousemove} {onmouseleave} {onclick} {onkeydown}>
-                { for boxes }
-                { for dots.paths().into_iter().map(|(class, d)| html! { <path {class} d={d.to_string()}/> }) }
+                { for drawn }
             </svg>
             { tip.unwrap_or_default() }
         </section>
     }
+}
+
+/// Props of [`Cell`].
+#[derive(Properties, PartialEq)]
+pub struct CellProps {
+    cells: Cells,
+    index: usize,
+    states: Vec<PodState>,
+    lost: bool,
+    cordoned: bool,
+    hot: bool,
+}
+
+/// A node's cell: drawn again only when something in it changed.
+#[component]
+fn Cell(props: &CellProps) -> Html {
+    let r = props.cells.rect(props.index);
+    let class = classes!(
+        "cellr",
+        props.lost.then_some("lost"),
+        props.cordoned.then_some("cordon"),
+        props.hot.then_some("hot"),
+    );
+    let dots = Dots::of(&props.cells, props.index, &props.states);
+    html! { <>
+        <rect {class} x={(r.x + 0.5).to_string()} y={(r.y + 0.5).to_string()} width={r.w.to_string()} height={r.h.to_string()} rx="3"/>
+        { for dots.paths().into_iter().map(|(class, d)| html! { <path {class} d={d.to_string()}/> }) }
+    </> }
 }
 
 fn is_node(selected: Option<&Subject>, name: &str) -> bool {

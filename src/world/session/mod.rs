@@ -30,8 +30,11 @@ use view::{
     TimelineEntry, TimelineKind, ToPage, ToWorld, TripKind,
 };
 
-/// Wall microseconds between frames at least.
-const FRAME_EVERY: u64 = 16_000;
+/// Wall microseconds between frames at least: every other picture of the screen, so that the page has one to draw its
+/// log's lines in.
+const FRAME_EVERY: u64 = 32_000;
+/// Wall microseconds between polls of a world that keeps up.
+const POLL_EVERY: u64 = 8_000;
 /// Wall microseconds between frames of a world in which only the clock moves.
 const TICK_EVERY: u64 = 90_000;
 /// Wall microseconds between new rows of the dock's tables while time goes on.
@@ -585,7 +588,7 @@ impl Session {
                 (frame_waits || self.selection.is_some() && self.inspected == 0).then_some(FRAME_EVERY)
             }
             Mode::Running if self.behind => Some(0),
-            Mode::Running => Some(FRAME_EVERY / 2),
+            Mode::Running => Some(POLL_EVERY),
             _ => Some(0),
         }
     }
