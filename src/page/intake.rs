@@ -27,7 +27,7 @@ impl Intake {
     }
 
     /// The message for the next picture.
-    pub fn next(&mut self) -> Option<ToPage> {
+    pub fn next_drawn(&mut self) -> Option<ToPage> {
         self.waiting.pop_front()
     }
 
@@ -57,9 +57,9 @@ mod tests {
         let exit = ToPage::Exit { id: 1, code: 0 };
         assert_eq!(intake.offer(vec![frame.clone(), exit.clone(), logs.clone()]), vec![exit]);
         assert!(!intake.is_empty());
-        assert_eq!(intake.next(), Some(frame));
-        assert_eq!(intake.next(), Some(logs));
-        assert_eq!(intake.next(), None);
+        assert_eq!(intake.next_drawn(), Some(frame));
+        assert_eq!(intake.next_drawn(), Some(logs));
+        assert_eq!(intake.next_drawn(), None);
     }
 
     #[test]

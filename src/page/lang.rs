@@ -174,7 +174,7 @@ texts! {
     STEP: "Step to the next event", "다음 사건까지 한 걸음";
     SPEED: "Speed", "속도";
     NEXT_TIMER: "Next timer", "다음 타이머";
-    NO_TIMER: "none", "없음";
+    NO_TIMER: "none, only leases renew", "없음, Lease 갱신뿐";
     JUMP: "Jump to it", "그때로 건너뛰기";
     SETTLE: "Run until settled", "안정될 때까지";
     SETTLED: "settled", "안정됨";

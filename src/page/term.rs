@@ -24,6 +24,13 @@ pub struct Line {
     pub text: String,
 }
 
+impl Line {
+    /// A row of a table: columns stand at least three blanks apart. It is not wrapped, so that columns stay columns.
+    pub fn is_row(&self) -> bool {
+        self.kind == LineKind::Out && self.text.trim().contains("   ")
+    }
+}
+
 /// Kinds of printed lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
@@ -515,6 +522,14 @@ fn common_start(candidates: &[view::Candidate]) -> String {
 mod tests {
     use super::*;
     use view::Candidate;
+
+    #[test]
+    fn rows_of_tables_are_known() {
+        let line = |kind, text: &str| Line { number: 0, kind, text: text.into() };
+        assert!(line(LineKind::Out, "web-1   1/1     Running   0          4s").is_row());
+        assert!(!line(LineKind::Out, "      image: nginx").is_row());
+        assert!(!line(LineKind::Err, "error:   x").is_row());
+    }
 
     fn shown(t: &Terminal) -> Vec<String> {
         t.lines()

@@ -626,7 +626,7 @@ impl Component for App {
             Msg::Link(event) => self.linked(event),
             Msg::Picture => {
                 self.picture_due = false;
-                let message = self.intake.next();
+                let message = self.intake.next_drawn();
                 self.await_picture();
                 let drawn = message.is_some();
                 self.take(message.into_iter().collect());

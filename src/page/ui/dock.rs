@@ -189,7 +189,9 @@ pub struct LogsProps {
 const DRAWN: usize = 200;
 /// A row's height in CSS pixels.
 const ROW: f64 = 18.0;
-/// Rows drawn above those in view while the log's end is followed: enough to begin to scroll back.
+/// Rows drawn while the log's end is followed.
+const FOLLOWED: usize = 40;
+/// Of those, rows drawn above the ones in view while lines rush by: enough to begin to scroll back.
 const ABOVE: usize = 8;
 
 #[component]
@@ -222,7 +224,21 @@ fn Logs(props: &LogsProps) -> Html {
             }
         })
     };
-    let skip = props.logs.len().saturating_sub(if props.follow { ((height / ROW) as usize + ABOVE).min(DRAWN) } else { *more });
+    // Lines rush by when twice in a row more came than are drawn out of view.
+    let past = use_mut_ref(|| (0, false));
+    let rush = use_memo(props.logs.clone(), |logs| {
+        let (seen, rushed) = &mut *past.borrow_mut();
+        let fresh = logs.iter().rev().take(ABOVE + 1).take_while(|l| l.number > *seen).count();
+        *seen = logs.back().map_or(0, |l| l.number);
+        let rushes = fresh > ABOVE;
+        std::mem::replace(rushed, rushes) && rushes
+    });
+    let drawn = match (props.follow, *rush) {
+        (false, _) => *more,
+        (true, false) => FOLLOWED,
+        (true, true) => ((height / ROW) as usize + ABOVE).min(FOLLOWED),
+    };
+    let skip = props.logs.len().saturating_sub(drawn);
     html! {
         <div class="log" ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
             if props.logs.is_empty() { <p class="none">{ page.t(lang::NO_LOGS) }</p> }

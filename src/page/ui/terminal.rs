@@ -183,7 +183,7 @@ pub fn Term(props: &TermProps) -> Html {
             let apart = line.kind == LineKind::Command && before.is_some_and(|b| b != LineKind::Command);
             before = Some(line.kind);
             html! {
-                <div key={line.number} class={classes!("ln", class, apart.then_some("apart"))}>
+                <div key={line.number} class={classes!("ln", class, apart.then_some("apart"), line.is_row().then_some("row"))}>
                     if let Some(prompt) = prompt { <span class="p">{ prompt }</span> }
                     { if line.text.is_empty() { "\u{a0}" } else { &line.text } }
                 </div>

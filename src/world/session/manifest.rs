@@ -146,11 +146,14 @@ pub fn check(id: u32, text: &str) -> ManifestResult {
         };
         let mut object = info.new_object();
         match api::json::from_value(&document.value, &mut *object, true) {
-            Ok(strict) => {
+            Ok(strict) if !strict.is_empty() => {
+                // The server refuses them before it looks at anything else.
                 for error in strict {
                     problems.push(place(text, start, &format!("strict decoding error: {error}"), &error.to_string()));
                 }
+                continue;
             }
+            Ok(_) => {}
             Err(error) => {
                 let message = error.to_string();
                 problems.push(place(text, start, &message, &message));
@@ -383,6 +386,15 @@ mod tests {
         let wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: three\n";
         let problems = check(1, wrong).problems;
         assert_eq!(problems.first().map(|p| (p.line, p.column)), Some((6, 3)), "{problems:?}");
+    }
+
+    #[test]
+    fn as_many_problems_as_the_server_names() {
+        // The image that is missing too is never looked at.
+        let text = TEXT.replace("image:", "imag:");
+        let messages: Vec<String> = check(1, &text).problems.into_iter().map(|p| p.message).collect();
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(messages.iter().all(|m| m.contains("unknown field")), "{messages:?}");
     }
 
     #[test]
