@@ -149,6 +149,13 @@ impl Builder {
         }
     }
 
+    /// Objects of files get no namespace from the command.
+    pub fn no_namespace(mut self) -> Self {
+        self.namespace = String::new();
+        self.require_namespace = false;
+        self
+    }
+
     /// `-A`.
     pub fn all_namespaces(mut self, all: bool) -> Self {
         if all {
@@ -277,6 +284,11 @@ impl Builder {
         }
         if self.has_files() {
             return self.by_files(k).await;
+        }
+        if self.local && !(self.tuples.is_empty() && self.names.is_empty() && self.resources.is_empty()) {
+            return Err(Error::text(
+                "you must specify resources by --filename when --local is set.\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'",
+            ));
         }
         let mapper = k.mapper();
         if self.labels.is_some() || self.fields.is_some() {
@@ -480,12 +492,16 @@ impl Builder {
     }
 
     fn settle_namespace(&self, info: &mut Info) -> Result<(), Error> {
+        // Without a server nobody knows what has a namespace.
+        if self.local {
+            return Ok(());
+        }
         if !info.mapping.namespaced {
             info.namespace.clear();
             info.object.remove_key("metadata", "namespace");
             return Ok(());
         }
-        if info.namespace.is_empty() && !self.local {
+        if info.namespace.is_empty() {
             info.namespace = self.namespace.clone();
             if !info.namespace.is_empty() {
                 info.object.set("metadata/namespace", info.namespace.clone());
@@ -641,7 +657,11 @@ impl Builder {
         }
         for item in items.iter_mut().skip(from) {
             let Ok(info) = item else { continue };
-            let fetched = if self.table {
+            let fetched = if info.name.is_empty() {
+                Ok(())
+            } else if info.mapping.namespaced && info.namespace.is_empty() {
+                Err(Error::text(format!("no namespace set on resource {} {}", info.mapping.gvr(), quote(&info.name))))
+            } else if self.table {
                 match k.get_table(&info.mapping, &info.namespace, &info.name, "").await {
                     Ok(Ok(t)) => {
                         info.table = Some(t);

@@ -134,7 +134,13 @@ fn masked(text: &str) -> String {
             Some((head, _)) => format!("{head}resourceVersion: N"),
             None => line.to_string(),
         };
-        lines.push(line);
+        // The head of a line of klog: severity and day, instant, process.
+        let mut words = line.split_whitespace();
+        let severity = words.next().is_some_and(|w| w.len() == 5 && w.starts_with(['I', 'W', 'E']));
+        let instant = words.next().is_some_and(|w| w.len() == 15 && w.matches(':').count() == 2);
+        let klog = line.split_once("] ").filter(|_| severity && instant);
+        let place = klog.and_then(|(head, text)| Some(format!("{}] {text}", head.split_whitespace().nth(3)?)));
+        lines.push(place.unwrap_or(line));
     }
     lines.join("\n")
 }

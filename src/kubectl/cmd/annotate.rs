@@ -1,7 +1,7 @@
 //! `kubectl annotate`.
 
 use super::label::split;
-use super::{DryRun, manager};
+use super::{DryRun, local_dry_run, manager};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::print::object::for_write;
@@ -21,6 +21,12 @@ pub async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text("cannot set --all and --selector at the same time"));
     }
     let (resources, pairs) = split(k.args(), "annotation")?;
+    local_dry_run(k)?;
+    if f.bool("local") && !resources.is_empty() {
+        return Err(Error::text(
+            "can only use local files by -f rsrc.yaml or --filename=rsrc.json when --local=true is set",
+        ));
+    }
     if resources.is_empty() && f.list("filename").is_empty() {
         return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }

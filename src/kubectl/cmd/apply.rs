@@ -197,6 +197,12 @@ fn prune_nulls(v: &mut Value) {
     }
 }
 
+/// The error of a live object that could not be read.
+pub fn retrieving(info: &Info, e: Error) -> Error {
+    let verb = format!("retrieving current configuration of:\n{}\nfrom server for:", describe(info));
+    e.with_source(&verb, &info.source)
+}
+
 fn describe(info: &Info) -> String {
     let m = &info.mapping;
     format!(
@@ -249,10 +255,7 @@ impl Apply<'_, '_> {
                 }
                 return Ok((info, "created"));
             }
-            Err(e) => {
-                let verb = format!("retrieving current configuration of:\n{}\nfrom server for:", describe(&info));
-                return Err(e.with_source(&verb, &info.source));
-            }
+            Err(e) => return Err(retrieving(&info, e)),
         };
         if current.at("metadata/annotations").key(LAST_APPLIED).as_str().is_none_or(str::is_empty) {
             k.err(&format!(
@@ -488,13 +491,10 @@ fn apply_locally(live: &mut Value, modified: &Value) {
 }
 
 /// Sets the annotation of a live object to what was applied.
-pub async fn set_annotation(k: &Kubectl<'_>, info: &Info, applied: &Value) -> Result<Value, Error> {
-    let mut bare = applied.clone();
-    bare.remove_key("metadata/annotations", LAST_APPLIED);
-    let text = format!("{}\n", bare.to_json());
+pub async fn set_annotation(k: &Kubectl<'_>, info: &Info, applied: &Value, w: &Write) -> Result<Value, Error> {
+    let text = format!("{}\n", applied.to_json());
     let mut patch = Value::object();
     patch.set_key("metadata/annotations", LAST_APPLIED, text);
-    let w = Write { manager: manager(k, "kubectl-client-side-apply"), ..Write::default() };
     let body = patch.to_json();
-    k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, body.as_bytes(), &w).await
+    k.patch(&info.mapping, &info.namespace, &info.name, "", PatchType::Merge, body.as_bytes(), w).await
 }

@@ -24,7 +24,8 @@ pub async fn decide(k: &Kubectl<'_>, approve: bool) -> Result<(), Error> {
         ("Denied", "Approved", "denied", "KubectlDeny")
     };
     let m = k.known("certificates.k8s.io", "certificatesigningrequests")?;
-    let b = Builder::new(k).resource_names("csr", k.args());
+    let mut b = Builder::new(k).no_namespace().resource_names("csr", k.args());
+    b.latest = true;
     let mut printer = for_write(k, verb)?;
     let mut errors = Vec::new();
     let mut count = 0;
@@ -36,6 +37,15 @@ pub async fn decide(k: &Kubectl<'_>, approve: bool) -> Result<(), Error> {
                 continue;
             }
         };
+        if (info.mapping.group.as_str(), info.mapping.kind.as_str()) != (m.group.as_str(), m.kind.as_str()) {
+            errors.push(Error::text(format!(
+                "can only handle {}.{} objects, got {}",
+                m.kind,
+                m.group,
+                crate::mapping::qualified(&info.mapping.kind, &info.mapping.group)
+            )));
+            continue;
+        }
         count += 1;
         let mut tries = 0;
         loop {

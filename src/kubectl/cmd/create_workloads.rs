@@ -101,9 +101,13 @@ pub async fn job(k: &Kubectl<'_>) -> Result<(), Error> {
         let b = crate::builder::Builder::new(k).resource_names("", &[from.to_string()]);
         let (infos, failed) = b.run(k).await?.infos();
         failed?;
-        let Some(info) = infos.first().filter(|i| i.mapping.kind == "CronJob") else {
+        let [info] = infos.as_slice() else {
             return Err(Error::text("from must be an existing cronjob"));
         };
+        if info.mapping.kind != "CronJob" {
+            let (version, kind) = (&info.mapping.version, &info.mapping.kind);
+            return Err(Error::text(format!("unknown object type *{version}.{kind}")));
+        }
         let template = info.object.at("spec/jobTemplate");
         o.set("spec", template.at("spec").clone());
         if template.has("metadata/labels") {

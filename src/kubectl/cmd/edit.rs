@@ -189,7 +189,8 @@ pub async fn edit_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
         };
         let Some(mut round) = Round::new(k, &[applied]) else { continue };
         let Some(edited) = round.open(k).await? else { continue };
-        super::apply::set_annotation(k, &info, &edited).await?;
+        let w = Write { manager: manager(k, "kubectl-client-side-apply"), ..Write::default() };
+        super::apply::set_annotation(k, &info, &edited, &w).await?;
         k.out(&format!("{} edited\n", info.printed_name()));
     }
     Ok(())

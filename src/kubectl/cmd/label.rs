@@ -1,6 +1,6 @@
 //! `kubectl label`.
 
-use super::{DryRun, manager};
+use super::{DryRun, local_dry_run, manager};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::print::human::quote;
@@ -60,6 +60,15 @@ pub async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     if f.bool("all") && !f.str("field-selector").is_empty() {
         return Err(Error::text("cannot set --all and --field-selector at the same time"));
+    }
+    local_dry_run(k)?;
+    if f.bool("local") && !resources.is_empty() {
+        return Err(Error::text(
+            "can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set",
+        ));
+    }
+    if f.bool("local") && f.list("filename").is_empty() && f.str("kustomize").is_empty() {
+        return Err(Error::text("one or more files must be specified as -f pod.yaml or --filename=pod.json"));
     }
     if resources.is_empty() && f.list("filename").is_empty() {
         return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));

@@ -389,6 +389,14 @@ impl DryRun {
     }
 }
 
+/// Refuses a dry run of the server for objects that no server sees.
+pub fn local_dry_run(k: &Kubectl<'_>) -> Result<(), Error> {
+    if k.flags.bool("local") && DryRun::of(&k.flags)? == DryRun::Server {
+        return Err(Error::text("cannot specify --local and --dry-run=server - did you mean --dry-run=client?"));
+    }
+    Ok(())
+}
+
 /// `GetValidationDirective`.
 pub fn validation(flags: &Parsed) -> Result<::api::rest::FieldValidation, Error> {
     use ::api::rest::FieldValidation;

@@ -1,6 +1,6 @@
 //! `kubectl patch`.
 
-use super::{DryRun, manager};
+use super::{DryRun, local_dry_run, manager};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::print::human::quote;
@@ -21,6 +21,10 @@ pub async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
     if text.is_empty() && file.is_empty() {
         return Err(Error::text("must specify --patch or --patch-file containing the contents of the patch"));
     }
+    if f.bool("local") && !k.args().is_empty() {
+        return Err(Error::text("cannot specify --local and server resources"));
+    }
+    local_dry_run(k)?;
     let kind = match f.str("type").to_lowercase().as_str() {
         "strategic" => PatchType::Strategic,
         "merge" => PatchType::Merge,

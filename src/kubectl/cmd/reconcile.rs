@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::print::object::for_write;
 use crate::server::Write;
 use crate::session::Kubectl;
-use crate::value::Value;
+use crate::value::{Value, object};
 
 /// The command.
 pub async fn reconcile(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -18,9 +18,15 @@ pub async fn reconcile(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text("must specify one of -f and -k"));
     }
     let dry_run = DryRun::of(f)?;
+    if dry_run == DryRun::Server {
+        return Err(Error::text("--dry-run=server for command reconcile is not supported yet"));
+    }
     let mut printer = for_write(k, &dry_run.operation("reconciled"))?;
     let mut errors = Vec::new();
-    for item in Builder::new(k).run(k).await?.items {
+    // The files are read without the server: what names no namespace gets none, and is never found.
+    let mut b = Builder::new(k);
+    b.local = true;
+    for item in b.run(k).await?.items {
         let done = async {
             let info = item?;
             let role = matches!(info.mapping.kind.as_str(), "Role" | "ClusterRole");
@@ -28,8 +34,10 @@ pub async fn reconcile(k: &Kubectl<'_>) -> Result<(), Error> {
                 return Ok(());
             }
             let field = if role { "rules" } else { "subjects" };
-            let live = match k.get(&info.mapping, &info.namespace, &info.name, "").await {
-                Ok(o) => Some(o),
+            let nowhere = info.mapping.namespaced && info.namespace.is_empty();
+            let found = if nowhere { None } else { Some(k.get(&info.mapping, &info.namespace, &info.name, "").await) };
+            let live = match found.transpose() {
+                Ok(o) => o,
                 Err(e) if e.is_not_found() => None,
                 Err(e) => return Err(e),
             };
@@ -48,12 +56,17 @@ pub async fn reconcile(k: &Kubectl<'_>) -> Result<(), Error> {
 type Done = (Value, String, Vec<Value>, Vec<Value>);
 
 async fn one(k: &Kubectl<'_>, info: &Info, live: Option<Value>, field: &str, dry_run: DryRun) -> Result<Done, Error> {
-    let w = Write { dry_run: dry_run == DryRun::Server, ..Write::default() };
+    let w = Write::default();
     let (m, ns) = (&info.mapping, &info.namespace);
     let Some(mut live) = live else {
         let added = info.object.list(field).to_vec();
-        let made =
-            if dry_run == DryRun::Client { info.object.clone() } else { k.create(m, ns, &info.object, &w).await? };
+        if dry_run == DryRun::Client {
+            return Ok((info.object.clone(), "create".into(), added, Vec::new()));
+        }
+        if m.namespaced {
+            ensure_namespace(k, ns).await?;
+        }
+        let made = k.create(m, ns, &info.object, &w).await?;
         return Ok((made, "create".into(), added, Vec::new()));
     };
     let missing = |from: &[Value], of: &[Value]| -> Vec<Value> {
@@ -73,6 +86,25 @@ async fn one(k: &Kubectl<'_>, info: &Info, live: Option<Value>, field: &str, dry
         live = k.update(m, ns, &info.name, "", &live, &w).await?;
     }
     Ok((live, "update".into(), added, removed))
+}
+
+/// Makes the namespace that a role or binding goes into, when it may and there is none.
+async fn ensure_namespace(k: &Kubectl<'_>, name: &str) -> Result<(), Error> {
+    if name.is_empty() {
+        return Err(Error::text("resource name may not be empty"));
+    }
+    let m = k.known("", "namespaces")?;
+    match k.get(&m, "", name, "").await {
+        Ok(_) => return Ok(()),
+        Err(e) if e.is_not_found() || e.reason() == "Forbidden" => {}
+        Err(e) => return Err(e),
+    }
+    let metadata = object([("name", name.into())]);
+    let namespace = object([("apiVersion", "v1".into()), ("kind", "Namespace".into()), ("metadata", metadata)]);
+    match k.create(&m, "", &namespace, &Write::default()).await {
+        Err(e) if e.reason() != "AlreadyExists" && e.reason() != "Forbidden" => Err(e),
+        _ => Ok(()),
+    }
 }
 
 /// Whether one rule (or subject) allows all that another does.

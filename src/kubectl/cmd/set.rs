@@ -1,6 +1,6 @@
 //! `kubectl set`: image and resources; env has a file of its own.
 
-use super::{DryRun, manager};
+use super::{DryRun, local_dry_run, manager};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
 use crate::merge;
@@ -34,11 +34,13 @@ pub fn selects(pattern: &str, name: &str) -> bool {
 /// Finds the objects of a `set` command.
 pub async fn find(k: &Kubectl<'_>, args: &[String]) -> Result<Vec<Info>, Error> {
     let f = &k.flags;
-    let mut b = Builder::new(k).labels(f.str("selector")).arguments(k, f.bool("all"), args);
+    let local = f.bool("local");
+    let selector = if local { "" } else { f.str("selector") };
+    let mut b = Builder::new(k).labels(selector).arguments(k, f.bool("all"), args);
     b.latest = true;
     let (mut infos, failed) = b.run(k).await?.infos();
     failed?;
-    if f.bool("local") {
+    if local {
         // Without a server objects are what their Go types make of them.
         for info in &mut infos {
             info.object = crate::resource::typed(&info.object);
@@ -63,7 +65,7 @@ pub async fn update(
         let Some(path) = pod_spec(&info.mapping.kind) else {
             errors.push(Error::text(format!(
                 "error: {} the object is not a pod or does not have a pod template: *v1.{}\n",
-                info.object_name(),
+                if k.flags.bool("local") { info.printed_name() } else { info.object_name() },
                 info.mapping.kind
             )));
             continue;
@@ -107,6 +109,7 @@ pub async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
             _ => return Err(Error::text(format!("invalid image format: {p}"))),
         }
     }
+    local_dry_run(k)?;
     let infos = find(k, &resources).await?;
     let mut errors = Vec::new();
     if f.bool("all") && !f.str("selector").is_empty() {
@@ -164,6 +167,7 @@ fn quantities(spec: &str) -> Result<Vec<(String, String)>, Error> {
 /// The command.
 pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
+    local_dry_run(k)?;
     let infos = find(k, k.args()).await?;
     if f.bool("all") && !f.str("selector").is_empty() {
         return Err(Error::text("cannot set --all and --selector at the same time"));

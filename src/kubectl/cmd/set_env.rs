@@ -1,5 +1,6 @@
 //! `kubectl set env`.
 
+use super::local_dry_run;
 use super::set::{find, pod_spec, selects, update};
 use crate::error::Error;
 use crate::print::human::quote;
@@ -31,6 +32,7 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
             resources.push(a.clone());
         }
     }
+    local_dry_run(k)?;
     if f.list("filename").is_empty() && resources.is_empty() {
         return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }
@@ -55,7 +57,8 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     if !from.is_empty() {
         let keys = f.list("keys");
-        for info in find(k, &[from.to_string()]).await? {
+        let named = if f.bool("local") { Vec::new() } else { vec![from.to_string()] };
+        for info in find(k, &named).await? {
             let reference = match info.mapping.kind.as_str() {
                 "Secret" => "secretKeyRef",
                 "ConfigMap" => "configMapKeyRef",
@@ -63,8 +66,12 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
             };
             for (key, _) in info.object.map("data") {
                 if keys.is_empty() || keys.iter().any(|x| x == key) {
+                    let named = env_name(key);
+                    if named != key {
+                        k.err(&format!("Warning: key {key} transferred to {named}\n"));
+                    }
                     let source = object([("key", key.into()), ("name", info.name.as_str().into())]);
-                    set.push(object([("name", env_name(key).into()), ("valueFrom", object([(reference, source)]))]));
+                    set.push(object([("name", named.into()), ("valueFrom", object([(reference, source)]))]));
                 }
             }
         }
@@ -76,8 +83,24 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
             e.set("name", name);
         }
     }
+    if f.bool("local") {
+        resources.clear();
+    }
     let infos = find(k, &resources).await?;
     let pattern = f.str("containers").to_string();
+    for info in &infos {
+        let Some(path) = pod_spec(&info.mapping.kind) else { continue };
+        let spec = info.object.at(path);
+        let mut containers = spec.list("containers").iter().chain(spec.list("initContainers"));
+        if !containers.any(|c| selects(&pattern, c.str("name"))) {
+            k.err(&format!(
+                "Warning: {}/{} does not have any containers matching {}\n",
+                info.mapping.kind,
+                info.name,
+                quote(&pattern)
+            ));
+        }
+    }
     let apply = |c: &mut Value| {
         let mut out: Vec<Value> = Vec::new();
         let mut covered = remove.clone();

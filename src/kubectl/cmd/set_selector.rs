@@ -1,7 +1,7 @@
 //! `kubectl set selector`, `set serviceaccount` and `set subject`.
 
 use super::set::{find, update};
-use super::{DryRun, manager};
+use super::{DryRun, local_dry_run, manager};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
 use crate::merge;
@@ -79,6 +79,8 @@ pub async fn service_account(k: &Kubectl<'_>) -> Result<(), Error> {
     let Some((name, resources)) = k.args().split_last() else {
         return Err(Error::text("serviceaccount is required"));
     };
+    local_dry_run(k)?;
+    let resources = if k.flags.bool("local") { &[] } else { resources };
     let infos = find(k, resources).await?;
     update(k, infos, "serviceaccount updated", "failed to patch ServiceAccountName ", &mut |spec, _| {
         spec.set("serviceAccountName", name.as_str());
@@ -89,6 +91,7 @@ pub async fn service_account(k: &Kubectl<'_>) -> Result<(), Error> {
 /// `set subject`
 pub async fn subject(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
+    local_dry_run(k)?;
     let mut b = Builder::new(k).labels(f.str("selector")).arguments(k, f.bool("all"), k.args());
     b.latest = true;
     let (infos, failed) = b.run(k).await?.infos();

@@ -23,8 +23,8 @@ pub enum Printer {
     JsonPath(JsonPath, String, bool),
     /// `custom-columns`
     Columns {
-        /// Headers and paths.
-        columns: Vec<(String, JsonPath)>,
+        /// Headers and paths. A path that can't be read is told of below the headers, as it is parsed only then.
+        columns: Vec<(String, Result<JsonPath, String>)>,
         /// `--no-headers`
         no_headers: bool,
         /// Whether headers were printed.
@@ -142,8 +142,7 @@ fn custom_columns(k: &Kubectl<'_>, head: &str, value: &str, no_headers: bool) ->
     let mut columns = Vec::new();
     for (header, spec) in specs {
         let path = relaxed(&spec).map_err(Error::Text)?;
-        let parsed = JsonPath::parse_lenient(&path).map_err(Error::Text)?;
-        columns.push((header, parsed));
+        columns.push((header, JsonPath::parse_lenient(&path)));
     }
     Ok(Printer::Columns { columns, no_headers, started: false, tabs: TabWriter::new(TABLE) })
 }
@@ -227,13 +226,16 @@ impl Printer {
                     tabs.write(&format!("{}\n", headers.join("\t")));
                 }
                 *started = true;
+                if let Some(e) = columns.iter().find_map(|c| c.1.as_ref().err()) {
+                    return Err((tabs.flush(), Error::text(e.clone())));
+                }
                 let items = match object.at("items") {
                     Value::Array(items) if object.str("kind").ends_with("List") => items.as_slice(),
                     _ => std::slice::from_ref(object),
                 };
                 for item in items {
                     let mut cells = Vec::new();
-                    for (_, path) in columns.iter() {
+                    for path in columns.iter().filter_map(|c| c.1.as_ref().ok()) {
                         let found = match path.find(item) {
                             Ok(found) => found,
                             Err(e) => return Err((tabs.flush(), Error::Text(e))),
