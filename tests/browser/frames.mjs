@@ -27,6 +27,12 @@ function record() {
 const share = (numbers, part) => numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * part)] ?? 0;
 const ms = (number) => `${number.toFixed(1)} ms`;
 
+// Seconds that the main thread spent so far, by what it did: less noisy than the time between frames.
+async function spent(devtools) {
+  const { metrics } = await devtools.send("Performance.getMetrics");
+  return ["Task", "Script", "RecalcStyle", "Layout"].map((what) => metrics.find((m) => m.name === `${what}Duration`).value);
+}
+
 const chromium = await start();
 for (const [name, context] of FORMS) {
   const { page, troubles, close } = await chromium.open(`?lang=en&nodes=${nodes}&zones=3`, context);
@@ -50,6 +56,9 @@ for (const [name, context] of FORMS) {
   await run(page, `kubectl create deployment load --image=nginx:1.27 --replicas=${pods}`);
   if (phone) await show("Cluster");
   await page.evaluate(() => { globalThis.gaps.length = 0; globalThis.tasks.length = 0; });
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Performance.enable");
+  const before = await spent(devtools);
   const from = Date.now();
   // The map's heading counts pods; a phone has none, so there the time is fixed and kubectl counts afterwards.
   const ready = () => page.evaluate(() => Number(/([\d,]+) ready/.exec(document.querySelector("#cluster")?.textContent ?? "")?.[1]?.replace(",", "") ?? 0));
@@ -57,6 +66,7 @@ for (const [name, context] of FORMS) {
   if (phone) await page.waitForTimeout(20_000);
   else while (Date.now() - from < 240_000 && (most = await ready()) < pods) await page.waitForTimeout(250);
   const took = Date.now() - from;
+  const [all, script, style, layout] = (await spent(devtools)).map((s, i) => `${((s - before[i]) * 1e6 / took).toFixed(0)} ms`);
   const { gaps, tasks } = await page.evaluate(() => ({ gaps: globalThis.gaps, tasks: globalThis.tasks }));
   if (phone) {
     await show("Terminal");
@@ -66,6 +76,7 @@ for (const [name, context] of FORMS) {
   console.log(`  at rest      ${rest.length} frames, 95 % within ${ms(share(rest, 0.95))}, longest ${ms(Math.max(...rest))}`);
   console.log(`  meanwhile    ${gaps.length} frames, half within ${ms(share(gaps, 0.5))}, 95 % within ${ms(share(gaps, 0.95))}, longest ${ms(Math.max(...gaps))}`);
   console.log(`  long tasks   ${tasks.length}, longest ${ms(Math.max(0, ...tasks))}`);
+  console.log(`  main thread  ${all} of a second: ${script} script, ${style} styles, ${layout} layout, the rest painting`);
   if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/frames-${phone ? "phone" : "whole"}.png` });
   if (troubles.length > 0) console.log(`  troubles     ${troubles.join("; ")}`);
   await close();
