@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod certificate_request;
 pub mod cron;
+pub mod declared_features;
 pub mod defaults;
 pub mod duration;
 pub mod dynamic;

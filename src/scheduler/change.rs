@@ -33,6 +33,8 @@ pub enum Change {
     NodeLabels,
     /// A node's taints changed, or it was uncordoned.
     NodeTaints,
+    /// A node declares other features.
+    NodeDeclaredFeatures,
     /// A node is gone.
     NodeDeleted,
     /// A claim is new.
@@ -73,6 +75,7 @@ impl Change {
             Self::NodeAllocatable => "NodeUpdateNodeAllocatable",
             Self::NodeLabels => "NodeUpdateNodeLabel",
             Self::NodeTaints => "NodeUpdateNodeTaint",
+            Self::NodeDeclaredFeatures => "NodeUpdateNodeDeclaredFeature",
             Self::NodeDeleted => "NodeDelete",
             Self::ClaimAdded => "PersistentVolumeClaimAdd",
             Self::ClaimUpdated => "PersistentVolumeClaimUpdate",

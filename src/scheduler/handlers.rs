@@ -400,6 +400,9 @@ fn node_changed(inner: &Rc<Inner>, delta: &Delta<Node>) {
             if old.spec.taints != new.spec.taints {
                 changes.push(Change::NodeTaints);
             }
+            if old.status.declared_features != new.status.declared_features {
+                changes.push(Change::NodeDeclaredFeatures);
+            }
             for change in changes {
                 inner.changed(change, &About::Node(Some(old.clone()), Some(new.clone())), new.revision);
             }

@@ -92,6 +92,23 @@ fn taints_and_cordons_want_a_node_that_opens() {
 }
 
 #[test]
+fn features_want_a_node_that_declares_others() {
+    let declaring = |features: &str| {
+        let text = format!("metadata: {{name: node-a}}\nstatus: {{declaredFeatures: {features}}}");
+        Rev::new(1, decode::<Node>(&text))
+    };
+    let waiting = pod("p", &format!("{{{C}}}"));
+    for (change, about, wanted) in [
+        (Change::NodeAdded, new_node(declaring("[]")), true),
+        (Change::NodeDeclaredFeatures, changed_node(declaring("[]"), declaring("[a]")), true),
+        (Change::NodeDeclaredFeatures, changed_node(declaring("[a]"), declaring("[a]")), false),
+        (Change::NodeLabels, changed_node(declaring("[]"), declaring("[a]")), false),
+    ] {
+        assert_eq!(helps("NodeDeclaredFeatures", &waiting, change, &about), wanted, "{change:?}");
+    }
+}
+
+#[test]
 fn ports_want_the_pod_gone_that_has_them() {
     let ported =
         |port: i32| format!("containers: [{{name: c, image: x, ports: [{{containerPort: 80, hostPort: {port}}}]}}]");

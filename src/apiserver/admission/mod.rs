@@ -8,6 +8,7 @@ mod default_storage_class;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod node_declared_features;
 mod node_restriction;
 mod persistent_volume_claim_resize;
 mod pod_resize;
@@ -171,6 +172,12 @@ static PLUGINS: &[Plugin] = &[
         needs: Some(pod_topology_labels::needs),
         mutate: Some(pod_topology_labels::mutate),
         validate: None,
+    },
+    Plugin {
+        name: "NodeDeclaredFeatureValidator",
+        needs: None,
+        mutate: None,
+        validate: Some(node_declared_features::validate),
     },
     Plugin { name: "PodResizeValidator", needs: None, mutate: None, validate: Some(pod_resize::validate) },
 ];

@@ -32,6 +32,11 @@ impl Call {
         wipe(&mut *object);
         self.match_namespace(&mut *object)?;
         let now = self.moment();
+        // What the plugins and the strategy make of it below is not the writer's.
+        if self.tracks() && !self.applies() {
+            self.track(&mut *object, None);
+        }
+        let sent = if self.notes() { Some(object.boxed()) } else { None };
         let mut attributes = admission::Attributes::new(self, Operation::Create);
         admission::look_up(&mut attributes, &*object).await?;
         admission::mutate(&mut attributes, &mut *object, None)?;
@@ -42,7 +47,7 @@ impl Call {
         metadata.uid = uid;
         if !metadata.name.is_empty() || metadata.generate_name.is_empty() {
             attributes.name = metadata.name.clone();
-            return self.store_new(object, &mut attributes, &now).await;
+            return self.store_new(object, sent.as_deref(), &mut attributes, &now).await;
         }
         let base = metadata.generate_name.clone();
         let mut attempt = 1;
@@ -52,7 +57,7 @@ impl Call {
                 metadata.name = name.clone();
             }
             attributes.name = name.clone();
-            match self.store_new(object.boxed(), &mut attributes, &now).await {
+            match self.store_new(object.boxed(), sent.as_deref(), &mut attributes, &now).await {
                 Err(status) if status.is_already_exists() && attempt < GENERATE_NAME_TRIES => attempt += 1,
                 Err(status) if status.is_already_exists() => {
                     return Err(Status::generate_name_conflict(self.resource().kind, &name, 1));
@@ -65,11 +70,12 @@ impl Call {
     async fn store_new(
         &self,
         mut object: Box<dyn Object>,
+        sent: Option<&dyn Object>,
         attributes: &mut admission::Attributes<'_>,
         now: &Moment,
     ) -> Result<AnyRev, Status> {
         let allocated = self.server.allocate(self, &mut *object, None).await?;
-        match self.store_allocated(object, attributes, now).await {
+        match self.store_allocated(object, sent, attributes, now).await {
             // A dry run keeps nothing.
             Ok(created) if created.revision == 0 => {
                 self.server.release(self, allocated).await;
@@ -92,6 +98,7 @@ impl Call {
     async fn store_allocated(
         &self,
         mut object: Box<dyn Object>,
+        sent: Option<&dyn Object>,
         attributes: &mut admission::Attributes<'_>,
         now: &Moment,
     ) -> Result<AnyRev, Status> {
@@ -110,9 +117,6 @@ impl Call {
         admission::validate(attributes, Some(&*object), None)?;
         admission::resource_quota::admit(self, Operation::Create, &*object, None).await?;
         self.reach(Stage::Admitted);
-        if self.tracks() && !self.applies() {
-            self.track(&mut *object, None);
-        }
         (resource.strategy.read_back)(&mut *object);
         let key = resource.key(&namespace, &name);
         let body: Rc<dyn Object> = Rc::from(object);
@@ -122,7 +126,7 @@ impl Call {
             }
             return Ok(AnyRev { revision: 0, body });
         }
-        let log = self.log(None, &body);
+        let log = self.log(None, &sent.map_or_else(|| body.clone(), |sent| named_as(sent, &*body)));
         let stored = (body.clone(), log.clone());
         match self.server.storage.put(&key, 0, stored, resource.strategy.ttl).await.map_err(errors::store)? {
             Write::Done(revision) => {
@@ -193,4 +197,14 @@ pub fn generated(base: &str, draw: &mut sim::Rng) -> Str {
         end -= 1;
     }
     Str::from(format!("{}{}", &base[..end], draw.token(SUFFIX, ALPHABET)))
+}
+
+/// What a writer sent, with the name and the uid that it has since.
+fn named_as(sent: &dyn Object, stored: &dyn Object) -> Rc<dyn Object> {
+    let mut named = sent.boxed();
+    if let (Some(metadata), Some(stored)) = (named.metadata_mut(), stored.metadata()) {
+        metadata.name = stored.name.clone();
+        metadata.uid = stored.uid.clone();
+    }
+    Rc::from(named)
 }

@@ -102,6 +102,8 @@ impl Writers {
         if let Some(last) = log.notes.last_mut()
             && last.manager == manager
             && last.subresource == call.subresource
+            // What admission added to a new object is nobody's; the next write has it before and after.
+            && last.before.is_some()
         {
             last.after = after.clone();
             last.time = time;
@@ -207,7 +209,17 @@ pub(super) fn keep_times(new: &mut dyn Object, old: &dyn Object) {
 impl Call {
     /// Whether this write is worked out at once.
     pub(super) fn tracks(&self) -> bool {
-        matches!(self.request.body, Body::Bytes(_))
+        matches!(self.request.body, Body::Bytes(_)) && !self.owns_nothing()
+    }
+
+    /// A binding and an eviction are objects of their own: what they change of the pod becomes nobody's.
+    fn owns_nothing(&self) -> bool {
+        matches!(&*self.subresource, "binding" | "eviction")
+    }
+
+    /// Whether this write leaves a note. Events and leases are many, and nobody applies them.
+    pub(super) fn notes(&self) -> bool {
+        !self.tracks() && !matches!(self.resource().kind.kind, "Event" | "Lease")
     }
 
     fn key_of(&self, object: &dyn Object) -> String {
@@ -283,13 +295,17 @@ impl Call {
         }
     }
 
-    /// The notes to be stored with an object; none where everything is in it.
+    /// The notes to be stored with an object; none where everything is in it. `after` is the object as its writer sent
+    /// it, or as it is stored: what admission and the strategy made of it belongs to nobody.
     pub(super) fn log(&self, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) -> Option<Rc<Log>> {
-        // Events and leases are many, and nobody applies them.
-        if self.tracks() || matches!(self.resource().kind.kind, "Event" | "Lease") {
+        if !self.notes() {
             return None;
         }
-        Some(Rc::new(self.server.writers.next(self, &self.key_of(&**after), before, after)))
+        let key = self.key_of(&**after);
+        if self.owns_nothing() {
+            return self.server.writers.log_of(self.resource, &key).filter(|log| log.uid == uid(&**after));
+        }
+        Some(Rc::new(self.server.writers.next(self, &key, before, after)))
     }
 
     /// After a write: what was stored is known at once.

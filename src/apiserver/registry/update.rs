@@ -107,6 +107,9 @@ impl Call {
     ) -> Result<Change, Status> {
         let resource = self.resource();
         self.check_preconditions(&mut *new, old, checked)?;
+        if self.tracks() && !self.applies() {
+            self.track(&mut *new, Some(&*old.body));
+        }
         admission::mutate(attributes, &mut *new, Some(&*old.body))?;
         self.prepare_update(&mut *new, &*old.body, face, now);
         let failures = match face {
@@ -129,10 +132,8 @@ impl Call {
         if self.entry.stage() < Stage::Admitted {
             self.reach(Stage::Admitted);
         }
-        if self.applies() {
+        if self.tracks() {
             super::managed::keep_times(&mut *new, &*old.body);
-        } else if self.tracks() {
-            self.track(&mut *new, Some(&*old.body));
         }
         (resource.strategy.read_back)(&mut *new);
         if ends(&*new, &*old.body) {

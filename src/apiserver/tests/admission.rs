@@ -155,3 +155,30 @@ fn a_signing_request_from_asking_to_approval() {
         );
     });
 }
+
+#[test]
+fn a_pod_is_not_changed_in_a_way_that_its_node_does_not_know() {
+    with_server(|_, client, _| async move {
+        namespace(&client, "adm", &[]).await;
+        let node = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"bare"},
+            "status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"},"capacity":{"cpu":"4","memory":"8Gi","pods":"110"}}}"#;
+        client.create_json("", node).await.unwrap();
+        let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"bare",
+            "initContainers":[{"name":"i","image":"busybox","resources":{"requests":{"cpu":"100m"}}}],
+            "containers":[{"name":"c","image":"busybox","resources":{"requests":{"cpu":"100m"}}}]}}"#;
+        client.create_json("adm", pod).await.unwrap();
+        let resize = |of: &str| {
+            let body = format!(
+                r#"{{"spec":{{"{of}":[{{"name":"{}","resources":{{"requests":{{"cpu":"200m"}}}}}}]}}}}"#,
+                &of[..1]
+            );
+            let body = Body::Bytes(Rc::from(body.as_bytes()));
+            client.object(Verb::Patch(PatchType::Strategic), Pod::KIND, ["resize", "adm", "p"], body)
+        };
+        assert_eq!(
+            resize("initContainers").await.map(|_| ()).unwrap_err().to_string(),
+            "pods \"p\" is forbidden: pod update requires features InPlacePodVerticalScalingInitContainers which are not available on node \"bare\""
+        );
+        assert!(resize("containers").await.is_ok());
+    });
+}

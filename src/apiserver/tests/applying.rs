@@ -1,6 +1,8 @@
 //! Managed fields and server-side apply.
 
 use super::*;
+use api::List;
+use api::core_v1::{Container, Pod};
 
 const JSON: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2,
 "selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
@@ -63,6 +65,57 @@ fn writers_are_told_apart_and_conflicts_refused() {
             status.to_string(),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch"
         );
+    });
+}
+
+/// What each entry owns, in the words of a real v1.37.2 cluster.
+fn owned(fields: &List<api::meta_v1::ManagedFieldsEntry>) -> Vec<(String, String)> {
+    let of = |e: &api::meta_v1::ManagedFieldsEntry| {
+        let text = e.fields_v1.json().unwrap_or_default().to_string();
+        (format!("{} {}", e.manager, e.subresource).trim_end().to_string(), text)
+    };
+    fields.iter().map(of).collect()
+}
+
+const POD_OF_RUN: &str = r#"{"f:metadata":{"f:labels":{".":{},"f:run":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}"#;
+
+#[test]
+fn what_admission_and_binding_add_is_nobodys() {
+    with_server(|_, mut client, _| async move {
+        client.create_json("", r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"mf"}}"#).await.unwrap();
+        client
+            .create_json("mf", r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#)
+            .await
+            .unwrap();
+        client.agent = "kubectl/v1.37.2".into();
+        client.write.borrow_mut().field_manager = "kubectl-run".into();
+        let json = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"run":"a"}},"spec":{"containers":[{"name":"a","image":"x","resources":{}}],"dnsPolicy":"ClusterFirst","restartPolicy":"Always"}}"#;
+        client.create_json("mf", json).await.unwrap();
+        *client.write.borrow_mut() = WriteOptions::default();
+        let read = || client.get::<Pod>("mf", "a");
+        let kubectls = ("kubectl-run".to_string(), POD_OF_RUN.to_string());
+        let pod = read().await.unwrap();
+        assert!(!pod.spec.tolerations.is_empty() && !pod.spec.volumes.is_empty());
+        assert_eq!(owned(&pod.metadata.managed_fields), [kubectls.clone()]);
+        // The same of a typed object, which leaves a note only.
+        let mut typed = Pod::default();
+        let (metadata, spec) = (&mut typed.metadata, typed.spec.make());
+        metadata.name = "b".into();
+        metadata.labels.insert("run", Str::from("a"));
+        spec.containers = [Container { name: "a".into(), image: "x".into(), ..Container::default() }].into();
+        let components = Client { agent: "kube-controller-manager/v1.37.2".into(), ..client };
+        components.create("mf", typed).await.unwrap();
+        let mut binding = api::core_v1::Binding::default();
+        binding.metadata.name = "b".into();
+        binding.target.kind = "Node".into();
+        binding.target.name = "node-1".into();
+        let body = Body::Object(Rc::new(binding));
+        components.object(Verb::Create, Pod::KIND, ["binding", "mf", "b"], body).await.unwrap();
+        let client = Client { agent: "kubectl/v1.37.2".into(), ..components };
+        let pod = client.get::<Pod>("mf", "b").await.unwrap();
+        assert_eq!(&*pod.spec.node_name, "node-1");
+        let manager = "kube-controller-manager".to_string();
+        assert_eq!(owned(&pod.metadata.managed_fields), [(manager, POD_OF_RUN.to_string())]);
     });
 }
 

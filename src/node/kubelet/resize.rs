@@ -6,7 +6,6 @@ use super::record::PodRecordExt;
 use super::{admission, qos};
 use crate::runtime::cri::{Call, PodRecord, State};
 use api::core_v1::{Container, Pod, PodCondition, ResourceRequirements};
-use api::pod::is_sidecar;
 use api::{Quantity, Rev, SortSmall, Str, Time};
 use sim::Duration;
 use std::cell::RefCell;
@@ -234,9 +233,8 @@ pub enum Step {
 /// What is to be done so that running containers have what their pod was given.
 pub fn steps(kubelet: &Kubelet, pod: &Pod, record: &PodRecord) -> Vec<Step> {
     let mut steps = Vec::new();
-    let sidecars =
-        pod.spec.init_containers.iter().enumerate().filter(|(_, c)| is_sidecar(c)).map(|(i, c)| (true, i, c));
-    for (init, at, container) in sidecars.chain(pod.spec.containers.iter().enumerate().map(|(i, c)| (false, i, c))) {
+    let first = pod.spec.init_containers.iter().enumerate().map(|(i, c)| (true, i, c));
+    for (init, at, container) in first.chain(pod.spec.containers.iter().enumerate().map(|(i, c)| (false, i, c))) {
         let Some(run) = record.container(&container.name).filter(|r| r.state == State::Running) else { continue };
         let Some(has) = kubelet.resizes.actuated(&pod.metadata.uid, &container.name) else { continue };
         let changed = |name: &str| amounts(&has, name) != amounts(&container.resources, name);

@@ -75,6 +75,7 @@ fn the_plugins_run_in_the_order_of_the_default_profile() {
             "DefaultPreemption",
             "NodeResourcesBalancedAllocation",
             "ImageLocality",
+            "NodeDeclaredFeatures",
         ]
     );
     let weights: Vec<(&str, i64)> = plugins::ALL.iter().filter(|p| p.weight > 0).map(|p| (p.name, p.weight)).collect();
@@ -110,6 +111,29 @@ fn node_name() {
     let text = "NodeName node(s) didn't match the requested node name";
     assert_eq!(verdicts(&named, &all), [text, "", text]);
     assert_eq!(code(&named, &all), Some(Code::Unresolvable));
+}
+
+#[test]
+fn node_declared_features() {
+    let declaring = |features: &str| {
+        bare("node-a", "{}", "{}", &format!("{{allocatable: {{pods: '9'}}, declaredFeatures: {features}}}"))
+    };
+    let rule = "restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [1]}}]";
+    let main = pod("p", &format!("{{containers: [{{name: c, image: x, {rule}}}]}}"));
+    let init = pod("p", &format!("{{initContainers: [{{name: i, image: x, {rule}}}], {C}}}"));
+    let users = pod("p", &format!("{{hostNetwork: true, hostUsers: false, {C}}}"));
+    let text = "NodeDeclaredFeatures node(s) didn't match Pod's required features";
+    for (pod, features, wanted) in [
+        (&main, "[RestartAllContainersOnContainerExits]", ""),
+        (&main, "[ExtendWebSocketsToKubelet]", text),
+        (&init, "[]", text),
+        (&users, "[RestartAllContainersOnContainerExits]", text),
+        (&users, "[UserNamespacesHostNetworkSupport]", ""),
+        (&pod("p", &format!("{{hostNetwork: true, {C}}}")), "[]", ""),
+    ] {
+        assert_eq!(verdicts(pod, &snapshot(vec![declaring(features)])), [wanted], "{features}");
+    }
+    assert_eq!(code(&main, &snapshot(vec![declaring("[]")])), Some(Code::Unresolvable));
 }
 
 #[test]

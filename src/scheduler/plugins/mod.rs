@@ -5,6 +5,7 @@ pub mod default_preemption;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod node_affinity;
+mod node_declared_features;
 mod node_name;
 mod node_ports;
 mod node_resources_balanced_allocation;
@@ -21,7 +22,7 @@ pub mod volume_zone;
 use crate::framework::Plugin;
 
 /// All plugins, in the order of the default profile.
-pub static ALL: [&Plugin; 16] = [
+pub static ALL: [&Plugin; 17] = [
     &scheduling_gates::PLUGIN,
     &node_name::PLUGIN,
     &node_unschedulable::PLUGIN,
@@ -38,6 +39,7 @@ pub static ALL: [&Plugin; 16] = [
     &default_preemption::PLUGIN,
     &node_resources_balanced_allocation::PLUGIN,
     &image_locality::PLUGIN,
+    &node_declared_features::PLUGIN,
 ];
 
 /// The plugin of that name.

@@ -303,7 +303,6 @@ pub(in super::super) fn resize(new: &Pod, old: &Pod, errors: &mut Errors) {
 }
 
 fn resize_containers(new: &Pod, old: &Pod, at: &At, errors: &mut Errors) {
-    let sidecar = |c: &Container| c.restart_policy.get() == Some("Always");
     let lists = [
         ("initContainers", &new.spec.init_containers, &old.spec.init_containers),
         ("containers", &new.spec.containers, &old.spec.containers),
@@ -311,9 +310,6 @@ fn resize_containers(new: &Pod, old: &Pod, at: &At, errors: &mut Errors) {
     for (name, new, old) in lists {
         let at = at.child(name);
         for (i, (new, old)) in new.iter().zip(old).enumerate() {
-            if name == "initContainers" && !sidecar(old) {
-                continue;
-            }
             let (at, now, was) = (at.index(i), &new.resources, &old.resources);
             let at = at.child("resources");
             if removed(&now.requests, &was.requests) {
@@ -331,11 +327,16 @@ fn resize_containers(new: &Pod, old: &Pod, at: &At, errors: &mut Errors) {
     }
     let list = at.child("initContainers");
     for (i, (new, old)) in new.spec.init_containers.iter().zip(&old.spec.init_containers).enumerate() {
-        if sidecar(new) && without_compute(new, old) != *old {
-            let why = "only cpu and memory resources for init or sidecar containers are mutable";
-            errors.forbidden(&list.index(i), why);
-        } else if !sidecar(new) && new != old {
-            errors.forbidden(at, "resources for non-sidecar init containers are immutable");
+        let at = list.index(i);
+        if without_compute(new, old) != *old {
+            errors.forbidden(&at, "only cpu and memory resources for init or sidecar containers are mutable");
+        }
+        let restarts = new.resize_policy.iter().filter(|p| p.restart_policy == *"RestartContainer");
+        if new != old && !crate::pod::is_sidecar(new) {
+            for _ in restarts {
+                let why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
+                errors.forbidden(&at, why);
+            }
         }
     }
 }
