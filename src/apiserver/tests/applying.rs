@@ -96,7 +96,7 @@ fn what_admission_and_binding_add_is_nobodys() {
         let kubectls = ("kubectl-run".to_string(), POD_OF_RUN.to_string());
         let pod = read().await.unwrap();
         assert!(!pod.spec.tolerations.is_empty() && !pod.spec.volumes.is_empty());
-        assert_eq!(owned(&pod.metadata.managed_fields), [kubectls.clone()]);
+        assert_eq!(owned(&pod.metadata.managed_fields), [kubectls]);
         // The same of a typed object, which leaves a note only.
         let mut typed = Pod::default();
         let (metadata, spec) = (&mut typed.metadata, typed.spec.make());
