@@ -110,15 +110,30 @@ const BEFORE: &[&str] = &[
 fn masked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
+    let mut before = "";
     while let Some(c) = rest.chars().next() {
         let word_end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-:.".contains(c)).unwrap_or(rest.len());
         let word = rest.get(..word_end).unwrap_or("");
         let digits = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_digit());
+        // Go prints a map as `name:value`.
+        let named = word.split_once(':').filter(|(name, _)| !name.is_empty() && name.chars().all(char::is_alphabetic));
+        let (name, value) = named.unwrap_or((before, word));
         let instant =
-            word.len() >= 20 && word.ends_with('Z') && word.get(..4).is_some_and(digits) && word.contains(':');
-        let uid = word.len() == 36 && word.matches('-').count() == 4;
-        if instant || uid {
-            out.push_str(if instant { "TIME" } else { "UID" });
+            value.len() >= 20 && value.ends_with('Z') && value.get(..4).is_some_and(digits) && value.contains(':');
+        let uid = value.len() == 36 && value.matches('-').count() == 4;
+        // Where the cluster's history differs, so do its revisions.
+        let revision = name == "resourceVersion" && digits(value);
+        if word.contains(char::is_alphanumeric) {
+            before = word;
+        }
+        if instant || uid || revision {
+            out.push_str(if instant {
+                "TIME"
+            } else if uid {
+                "UID"
+            } else {
+                "REVISION"
+            });
             rest = rest.get(word_end..).unwrap_or("");
         } else if word_end > 0 {
             out.push_str(word);
