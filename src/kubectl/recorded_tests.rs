@@ -106,7 +106,7 @@ const BEFORE: &[&str] = &[
     "create serviceaccount default",
 ];
 
-/// Hides what differs from cluster to cluster: instants, unique names and revisions.
+/// Hides what differs from cluster to cluster: instants, unique names, certificates' digests and revisions.
 fn masked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -121,19 +121,15 @@ fn masked(text: &str) -> String {
         let instant =
             value.len() >= 20 && value.ends_with('Z') && value.get(..4).is_some_and(digits) && value.contains(':');
         let uid = value.len() == 36 && value.matches('-').count() == 4;
+        let digest = value.len() == 64 && value.chars().all(|c| c.is_ascii_hexdigit());
         // Where the cluster's history differs, so do its revisions.
         let revision = name == "resourceVersion" && digits(value);
         if word.contains(char::is_alphanumeric) {
             before = word;
         }
-        if instant || uid || revision {
-            out.push_str(if instant {
-                "TIME"
-            } else if uid {
-                "UID"
-            } else {
-                "REVISION"
-            });
+        let kinds = [(instant, "TIME"), (uid, "UID"), (digest, "DIGEST"), (revision, "REVISION")];
+        if let Some((_, mask)) = kinds.into_iter().find(|(is, _)| *is) {
+            out.push_str(mask);
             rest = rest.get(word_end..).unwrap_or("");
         } else if word_end > 0 {
             out.push_str(word);
