@@ -238,6 +238,21 @@ fn generated_files_are_what_the_generator_makes() {
 }
 
 #[test]
+fn what_trunk_ignores_is_there_before_it_starts() {
+    let read = |name: &str| std::fs::read_to_string(tests::root().join(name)).unwrap_or_default();
+    let (trunk, setup, package) = (read("Trunk.toml"), read("scripts/setup"), read("package-lock.json"));
+    let made = setup.lines().find_map(|line| line.strip_prefix("mkdir -p ")).unwrap_or_default();
+    let list = trunk.lines().find_map(|line| line.strip_prefix("ignore = [")).unwrap_or_default();
+    let folders: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert!(folders.contains(&"target"), "{list}");
+    for folder in folders {
+        let kept = ["tests", "docs"].contains(&folder);
+        let installed = folder == "node_modules" && !package.is_empty();
+        assert!(kept || installed || made.split_whitespace().any(|m| m == folder), "nothing makes {folder}");
+    }
+}
+
+#[test]
 fn nothing_says_where_it_was_made() {
     let words = private_words();
     let mut complaints = Vec::new();
