@@ -37,6 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let module = Module::read(&bytes)?;
             let plan = cut::Plan::new(&module, &read(ran)?)?;
             let (one, two) = cut::cut(&module, &plan)?;
+            wasmparser::validate(&one)?;
+            wasmparser::validate(&two)?;
             write(first, one)?;
             write(rest, two)?;
         }
