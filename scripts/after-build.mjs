@@ -1,6 +1,6 @@
-// Runs after trunk's build, in its staging folder: cuts the world in two, makes every inline script a file, so that the page works under
-// `script-src 'self' 'wasm-unsafe-eval'`, and names the build, so that a browser never pairs the page with another
-// build's world out of its cache.
+// Runs after trunk's build, in its staging folder: cuts the world in two, makes every inline script a file, so that the
+// page works under `script-src 'self' 'wasm-unsafe-eval'`, and names the build, so that a browser never pairs the page
+// with another build's world out of its cache.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ let html = readFileSync(page, "utf8");
 
 html = html.replace(/<script([^>]*)>([\s\S]*?)<\/script>/g, (whole, attributes, text) => {
   // `trunk serve` fills in its own script when it answers; a built page has none.
-  if (/\bsrc=/.test(attributes) || text.trim() === "" || text.includes("{{__trunk") || text.includes("{{__TRUNK")) return whole;
+  if (/\bsrc=/.test(attributes) || text.trim() === "" || text.includes("{{__trunk")) return whole;
   const name = `loader-${digest(text)}.js`;
   writeFileSync(join(folder, name), text);
   return `<script${attributes.replace(/\s+nonce="[^"]*"/, "")} src="${name}"></script>`;

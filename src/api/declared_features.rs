@@ -1,9 +1,9 @@
 //! Features that a node says it has and that a pod, or a change of one, may need
 //! (KEP-5328, `component-helpers/nodedeclaredfeatures`).
 
-use crate::core_v1::PodSpec;
+use crate::core_v1::{Node, PodSpec};
 use crate::equality;
-use crate::pod::is_sidecar;
+use crate::pod::{could_restart_all, is_sidecar};
 
 /// A feature by its name in `status.declaredFeatures`.
 struct Feature {
@@ -25,7 +25,7 @@ impl Feature {
 static FEATURES: [Feature; 4] = [
     Feature { by_change: pod_level_resources, ..Feature::named("InPlacePodLevelResourcesVerticalScaling") },
     Feature { by_change: init_containers, ..Feature::named("InPlacePodVerticalScalingInitContainers") },
-    Feature { by_pod: restarts_all, ..Feature::named("RestartAllContainersOnContainerExits") },
+    Feature { by_pod: could_restart_all, ..Feature::named("RestartAllContainersOnContainerExits") },
     Feature { by_pod: own_users_in_hosts_network, ..Feature::named("UserNamespacesHostNetworkSupport") },
 ];
 
@@ -39,9 +39,10 @@ pub fn needed_by_change(old: &PodSpec, new: &PodSpec) -> Vec<&'static str> {
     FEATURES.iter().filter(|f| (f.by_change)(old, new)).map(|f| f.name).collect()
 }
 
-fn restarts_all(spec: &PodSpec) -> bool {
-    let all = spec.containers.iter().chain(spec.init_containers.iter());
-    all.flat_map(|c| c.restart_policy_rules.iter()).any(|rule| rule.action == *"RestartAllContainers")
+/// Of those, what a node does not declare.
+pub fn missing(needed: Vec<&'static str>, node: &Node) -> Vec<&'static str> {
+    let declared = &node.status.declared_features;
+    needed.into_iter().filter(|feature| !declared.iter().any(|d| **d == **feature)).collect()
 }
 
 fn own_users_in_hosts_network(spec: &PodSpec) -> bool {

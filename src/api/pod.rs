@@ -1,12 +1,25 @@
 //! What the scheduler, the kubelet and the API server read out of a pod alike.
 
 use crate::Str;
-use crate::core_v1::{Container, Pod};
+use crate::core_v1::{Container, Pod, PodSpec};
 
 /// Whether an init container goes on beside the pod's others: one with `restartPolicy: Always`
 /// (`podutil.IsRestartableInitContainer`).
 pub fn is_sidecar(init_container: &Container) -> bool {
     init_container.restart_policy.get() == Some("Always")
+}
+
+/// The action of a container's restart rule that restarts all containers of the pod in place.
+pub const RESTART_ALL: &str = "RestartAllContainers";
+
+/// Init and regular containers.
+pub fn main_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
+    spec.init_containers.iter().chain(spec.containers.iter())
+}
+
+/// Whether a container of the pod may have all restarted.
+pub fn could_restart_all(spec: &PodSpec) -> bool {
+    main_containers(spec).any(|c| c.restart_policy_rules.iter().any(|rule| rule.action == *RESTART_ALL))
 }
 
 /// A port of a node: address, protocol, number.

@@ -11,7 +11,7 @@ const PAGE: u64 = 65_536;
 /// in pages of their own behind the memory's first ones, where the program's allocator, which only ever takes pages
 /// that it asked for, never comes.
 pub fn count(module: &Module) -> Result<(Vec<u8>, u64), Error> {
-    let base = module.memory_pages * PAGE;
+    let base = module.memory.map_or(0, |memory| memory.initial) * PAGE;
     let mut counted = Counted { next: base, pages: (module.defined() as u64).div_ceil(PAGE) };
     let mut out = wasm_encoder::Module::new();
     counted.parse_core_module(&mut out, Parser::new(0), module.bytes)?;

@@ -21,8 +21,6 @@ pub struct Module<'a> {
     pub tables: Vec<wasmparser::TableType>,
     /// Type of every global.
     pub globals: Vec<wasmparser::GlobalType>,
-    /// Pages of 64 KiB that the memory has at first.
-    pub memory_pages: u64,
     /// Its memory's type.
     pub memory: Option<wasmparser::MemoryType>,
     /// Bodies of the functions that have one.
@@ -76,7 +74,7 @@ impl<'a> Module<'a> {
                         }
                         TypeRef::Table(table) => self.tables.push(table),
                         TypeRef::Global(global) => self.globals.push(global),
-                        TypeRef::Memory(memory) => self.remember(memory),
+                        TypeRef::Memory(memory) => self.memory = Some(memory),
                         _ => {}
                     }
                 }
@@ -93,7 +91,7 @@ impl<'a> Module<'a> {
             }
             Payload::MemorySection(section) => {
                 for memory in section {
-                    self.remember(memory?);
+                    self.memory = Some(memory?);
                 }
             }
             Payload::GlobalSection(section) => {
@@ -125,10 +123,5 @@ impl<'a> Module<'a> {
             _ => {}
         }
         Ok(())
-    }
-
-    fn remember(&mut self, memory: wasmparser::MemoryType) {
-        self.memory_pages = memory.initial;
-        self.memory = Some(memory);
     }
 }

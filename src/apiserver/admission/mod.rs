@@ -21,7 +21,8 @@ mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
-use api::{AnyRev, KindInfo, Object, Status, Str};
+use api::core_v1::{Node, Pod};
+use api::{AnyRev, KindInfo, Object, Rev, Status, Str};
 
 use crate::registry::{Call, read};
 
@@ -75,6 +76,13 @@ impl<'a> Attributes<'a> {
         })
     }
 
+    /// The node of a pod; a refusal if there is none.
+    fn node_of(&self, pod: &Pod) -> Result<Rev<Node>, Status> {
+        let (server, name) = (&self.call.server, &pod.spec.node_name);
+        let found = server.cache.resource(server.nodes).get(name).and_then(|node| node.downcast::<Node>());
+        found.ok_or_else(|| self.forbidden(Some(pod), &format!("node {} not found", api::go::quote(name))))
+    }
+
     /// A refusal: `pods "web" is forbidden: ...`.
     pub fn forbidden(&self, object: Option<&dyn Object>, reason: &str) -> Status {
         let kind = self.kind();
@@ -89,6 +97,13 @@ impl<'a> Attributes<'a> {
         }
         Status::forbidden((kind.group, kind.plural), &name, reason)
     }
+}
+
+/// A pod after and before a change of its spec, if it is on a node.
+fn changed_on_node<'a>(new: Option<&'a dyn Object>, old: Option<&'a dyn Object>) -> Option<(&'a Pod, &'a Pod)> {
+    let (pod, was) = (new?.downcast_ref::<Pod>()?, old?.downcast_ref::<Pod>()?);
+    let changed = was.metadata.generation != pod.metadata.generation;
+    (changed && !pod.spec.node_name.is_empty()).then_some((pod, was))
 }
 
 /// Another object that a plugin will ask for: resource and key.

@@ -1,31 +1,21 @@
 //! PodResizeValidator: a running pod can't be resized beyond its node, nor on a node that can't resize.
 
-use api::core_v1::{Node, Pod};
 use api::{Object, Status};
 
-use super::{Attributes, Operation};
+use super::{Attributes, Operation, changed_on_node};
 
 pub fn validate(attributes: &mut Attributes, new: Option<&dyn Object>, old: Option<&dyn Object>) -> Result<(), Status> {
     if attributes.operation != Operation::Update || !attributes.is("", "pods", "resize") {
         return Ok(());
     }
-    let pod = |object: Option<&'_ dyn Object>| object.and_then(|object| object.downcast_ref::<Pod>()).cloned();
-    let (Some(pod), Some(was)) = (pod(new), pod(old)) else { return Ok(()) };
-    let name = &pod.spec.node_name;
-    if name.is_empty() || was.metadata.generation == pod.metadata.generation {
-        return Ok(());
-    }
-    let server = &attributes.call.server;
-    let found = server.cache.resource(server.nodes).get(name).and_then(|node| node.downcast::<Node>());
-    let Some(node) = found else {
-        return Err(attributes.forbidden(new, &format!("node {} not found", api::go::quote(name))));
-    };
+    let Some((pod, _)) = changed_on_node(new, old) else { return Ok(()) };
+    let node = attributes.node_of(pod)?;
     if let Some(os) = node.metadata.labels.get("kubernetes.io/os").filter(|os| &***os != "linux") {
-        let (name, os) = (api::go::quote(name), api::go::quote(os));
+        let (name, os) = (api::go::quote(&pod.spec.node_name), api::go::quote(os));
         let reason = format!("pod resize is only supported on linux nodes, node {name} is {os}");
         return Err(attributes.forbidden(new, &reason).with_cause("UnsupportedPlatform", "", ""));
     }
-    let requests = api::quota::pod::asked(&pod);
+    let requests = api::quota::pod::asked(pod);
     let mut lacking = Vec::new();
     let zero = api::Quantity::default();
     let amount = |of: &api::Map<api::Quantity>, name: &str| of.get(name).unwrap_or(&zero).clone();

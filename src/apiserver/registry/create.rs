@@ -36,7 +36,7 @@ impl Call {
         if self.tracks() && !self.applies() {
             self.track(&mut *object, None);
         }
-        let sent = if self.notes() { Some(object.boxed()) } else { None };
+        let sent = if self.notes() { Some(Rc::from(object.boxed())) } else { None };
         let mut attributes = admission::Attributes::new(self, Operation::Create);
         admission::look_up(&mut attributes, &*object).await?;
         admission::mutate(&mut attributes, &mut *object, None)?;
@@ -47,7 +47,7 @@ impl Call {
         metadata.uid = uid;
         if !metadata.name.is_empty() || metadata.generate_name.is_empty() {
             attributes.name = metadata.name.clone();
-            return self.store_new(object, sent.as_deref(), &mut attributes, &now).await;
+            return self.store_new(object, sent.as_ref(), &mut attributes, &now).await;
         }
         let base = metadata.generate_name.clone();
         let mut attempt = 1;
@@ -57,7 +57,7 @@ impl Call {
                 metadata.name = name.clone();
             }
             attributes.name = name.clone();
-            match self.store_new(object.boxed(), sent.as_deref(), &mut attributes, &now).await {
+            match self.store_new(object.boxed(), sent.as_ref(), &mut attributes, &now).await {
                 Err(status) if status.is_already_exists() && attempt < GENERATE_NAME_TRIES => attempt += 1,
                 Err(status) if status.is_already_exists() => {
                     return Err(Status::generate_name_conflict(self.resource().kind, &name, 1));
@@ -70,7 +70,7 @@ impl Call {
     async fn store_new(
         &self,
         mut object: Box<dyn Object>,
-        sent: Option<&dyn Object>,
+        sent: Option<&Rc<dyn Object>>,
         attributes: &mut admission::Attributes<'_>,
         now: &Moment,
     ) -> Result<AnyRev, Status> {
@@ -98,7 +98,7 @@ impl Call {
     async fn store_allocated(
         &self,
         mut object: Box<dyn Object>,
-        sent: Option<&dyn Object>,
+        sent: Option<&Rc<dyn Object>>,
         attributes: &mut admission::Attributes<'_>,
         now: &Moment,
     ) -> Result<AnyRev, Status> {
@@ -126,7 +126,7 @@ impl Call {
             }
             return Ok(AnyRev { revision: 0, body });
         }
-        let log = self.log(None, &sent.map_or_else(|| body.clone(), |sent| named_as(sent, &*body)));
+        let log = self.log(None, sent.unwrap_or(&body), &*body);
         let stored = (body.clone(), log.clone());
         match self.server.storage.put(&key, 0, stored, resource.strategy.ttl).await.map_err(errors::store)? {
             Write::Done(revision) => {
@@ -197,14 +197,4 @@ pub fn generated(base: &str, draw: &mut sim::Rng) -> Str {
         end -= 1;
     }
     Str::from(format!("{}{}", &base[..end], draw.token(SUFFIX, ALPHABET)))
-}
-
-/// What a writer sent, with the name and the uid that it has since.
-fn named_as(sent: &dyn Object, stored: &dyn Object) -> Rc<dyn Object> {
-    let mut named = sent.boxed();
-    if let (Some(metadata), Some(stored)) = (named.metadata_mut(), stored.metadata()) {
-        metadata.name = stored.name.clone();
-        metadata.uid = stored.uid.clone();
-    }
-    Rc::from(named)
 }

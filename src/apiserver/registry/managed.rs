@@ -94,8 +94,7 @@ impl Log {
 
 impl Writers {
     /// The notes once a typed object is written.
-    fn next(&self, call: &Call, key: &str, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) -> Log {
-        let uid = uid(&**after);
+    fn next(&self, call: &Call, key: &str, uid: Str, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) -> Log {
         let known = self.log_of(call.resource, key).filter(|log| log.uid == uid);
         let mut log = known.map_or_else(|| Log { uid, ..Log::default() }, |log| (*log).clone());
         let (manager, time) = (call.manager(), call.moment().time());
@@ -296,16 +295,21 @@ impl Call {
     }
 
     /// The notes to be stored with an object; none where everything is in it. `after` is the object as its writer sent
-    /// it, or as it is stored: what admission and the strategy made of it belongs to nobody.
-    pub(super) fn log(&self, before: Option<&Rc<dyn Object>>, after: &Rc<dyn Object>) -> Option<Rc<Log>> {
+    /// it, where that is known: what admission and the strategy made of it belongs to nobody.
+    pub(super) fn log(
+        &self,
+        before: Option<&Rc<dyn Object>>,
+        after: &Rc<dyn Object>,
+        stored: &dyn Object,
+    ) -> Option<Rc<Log>> {
         if !self.notes() {
             return None;
         }
-        let key = self.key_of(&**after);
+        let (key, uid) = (self.key_of(stored), uid(stored));
         if self.owns_nothing() {
-            return self.server.writers.log_of(self.resource, &key).filter(|log| log.uid == uid(&**after));
+            return self.server.writers.log_of(self.resource, &key).filter(|log| log.uid == uid);
         }
-        Some(Rc::new(self.server.writers.next(self, &key, before, after)))
+        Some(Rc::new(self.server.writers.next(self, &key, uid, before, after)))
     }
 
     /// After a write: what was stored is known at once.

@@ -229,7 +229,7 @@ pub async fn guaranteed_update(
                     return Ok(Updated { object: AnyRev { revision: state.revision, body }, deleted: false });
                 }
                 let ttl = resource.strategy.ttl;
-                let log = call.log(Some(&state.body), &body);
+                let log = call.log(Some(&state.body), &body, &*body);
                 let stored = (body.clone(), log.clone());
                 Some((body, server.storage.put(&key, state.revision, stored, ttl).await, Some(log)))
             }

@@ -3,9 +3,8 @@
 use super::record::PodRecordExt;
 use crate::runtime::cri::{PodRecord, State};
 use api::core_v1::{Container, ContainerRestartRule, ContainerStatus, Pod, PodSpec, PodStatus};
+use api::pod::{RESTART_ALL, main_containers};
 
-/// The action of a rule that restarts all containers of the pod in place.
-const RESTART_ALL: &str = "RestartAllContainers";
 /// Why a container waits, and how it ended, while all of its pod are restarted.
 pub const RESTARTING_ALL: &str = "RestartingAllContainers";
 
@@ -23,16 +22,6 @@ fn matching_rule(container: &Container, exit_code: i32) -> Option<&ContainerRest
 /// Whether a container that ended so has all of its pod restarted.
 pub fn restarts_all(container: &Container, exit_code: i32) -> bool {
     matching_rule(container, exit_code).is_some_and(|rule| rule.action == RESTART_ALL)
-}
-
-/// Init and regular containers.
-fn main_containers(spec: &PodSpec) -> impl Iterator<Item = &Container> {
-    spec.init_containers.iter().chain(spec.containers.iter())
-}
-
-/// Whether a container of the pod may have all restarted.
-pub fn could_restart_all(spec: &PodSpec) -> bool {
-    main_containers(spec).any(|c| c.restart_policy_rules.iter().any(|rule| rule.action == RESTART_ALL))
 }
 
 /// Whether a status says that all containers are being restarted.

@@ -102,7 +102,7 @@ pub fn generate(from: &Sources) -> PodStatus {
     list.push(conditions::ready(pod, &list, &every, now));
     list.push(conditions::containers_ready(pod, &every, now));
     list.push(conditions::scheduled(pod));
-    if restart::could_restart_all(&pod.spec) {
+    if api::pod::could_restart_all(&pod.spec) {
         list.push(conditions::all_containers_restarting(pod, record, old, now));
     }
     status.conditions = list.into();

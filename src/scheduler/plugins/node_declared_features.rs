@@ -4,7 +4,7 @@ use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, Plugin, PreFilter};
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::Rejection;
-use api::declared_features::needed_by;
+use api::declared_features::{missing, needed_by};
 
 /// Its row in the table. (What a pod needs can't change while it waits, so no change of the pod is waited for.)
 pub static PLUGIN: Plugin = Plugin {
@@ -19,9 +19,7 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
 }
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
-    let declared = &node.node.status.declared_features;
-    let missing: Vec<&str> =
-        needed_by(&cycle.pod.pod.spec).into_iter().filter(|f| !declared.iter().any(|d| **d == **f)).collect();
+    let missing = missing(needed_by(&cycle.pod.pod.spec), &node.node);
     (!missing.is_empty())
         .then(|| Rejection::unresolvable("node(s) didn't match Pod's required features").with(missing.join(", ")))
 }
