@@ -61,16 +61,35 @@ pub async fn patch_status(
     client: &Client,
     now: i64,
     pod: &Pod,
-    condition: &Condition<'_>,
+    condition: Option<&Condition<'_>>,
     nominated: Option<&str>,
 ) -> Result<(), api::Status> {
+    let condition = condition.and_then(|new| condition_fields(now, pod, new));
+    let nominate = nominated.filter(|n| *pod.status.nominated_node_name != **n);
+    if condition.is_none() && nominate.is_none() {
+        return Ok(());
+    }
+    let text = |s: &str| Value::from(s);
+    let mut status = Vec::new();
+    if let Some(fields) = condition {
+        status.push(("conditions", Value::Array(vec![object(fields)].into())));
+    }
+    if let Some(node) = nominate {
+        status.push(("nominatedNodeName", if node.is_empty() { Value::Null } else { text(node) }));
+    }
+    let body = object(vec![("status", object(status)), ("metadata", object(vec![("uid", text(&pod.metadata.uid))]))]);
+    let meta = &pod.metadata;
+    client.patch::<Pod>(&meta.namespace, &meta.name, PatchType::Strategic, body.to_json(), "status").await.map(drop)
+}
+
+/// What a condition is to say, if that is news.
+fn condition_fields(now: i64, pod: &Pod, condition: &Condition<'_>) -> Option<Vec<(&'static str, Value)>> {
     let old = pod.status.conditions.iter().find(|c| c.type_ == *condition.type_);
     let same = old.is_some_and(|c| {
         c.status == *condition.status && c.reason == *condition.reason && c.message == *condition.message
     });
-    let nominate = nominated.filter(|n| *pod.status.nominated_node_name != **n);
-    if same && nominate.is_none() {
-        return Ok(());
+    if same {
+        return None;
     }
     let text = |s: &str| Value::from(s);
     let mut fields = vec![
@@ -84,13 +103,7 @@ pub async fn patch_status(
         fields.push(("lastTransitionTime", text(&api::value::time::rfc3339(now, None))));
         fields.push(("lastProbeTime", Value::Null));
     }
-    let mut status = vec![("conditions", Value::Array(vec![object(fields)].into()))];
-    if let Some(node) = nominate {
-        status.push(("nominatedNodeName", text(node)));
-    }
-    let body = object(vec![("status", object(status)), ("metadata", object(vec![("uid", text(&pod.metadata.uid))]))]);
-    let meta = &pod.metadata;
-    client.patch::<Pod>(&meta.namespace, &meta.name, PatchType::Strategic, body.to_json(), "status").await.map(drop)
+    Some(fields)
 }
 
 fn object(fields: Vec<(&str, Value)>) -> Value {

@@ -2,10 +2,13 @@
 
 use crate::cache::Snapshot;
 use crate::change::Hint;
+use crate::executor::Preempting;
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::plugins;
 use crate::verdict::Rejection;
+use api::core_v1::Pod;
 use api::selector::LabelSelector;
+use client::Lister;
 use std::cell::OnceCell;
 
 /// The highest score of a plugin.
@@ -49,6 +52,21 @@ impl<'a> Cycle<'a> {
     }
 }
 
+/// What PreEnqueue looks at besides the pod.
+#[derive(Clone)]
+pub struct Gates {
+    /// All pods.
+    pub pods: Lister<Pod>,
+    /// Those for which others are being removed.
+    pub preempting: Preempting,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self { pods: Lister::of([]), preempting: Preempting::default() }
+    }
+}
+
 /// What PreFilter says.
 pub enum PreFilter {
     /// The filter is needed.
@@ -68,7 +86,7 @@ pub struct Plugin {
     /// What its score counts; 0 if it has none.
     pub weight: i64,
     /// Keeps a pod out of the queue.
-    pub pre_enqueue: Option<fn(&PodInfo) -> Option<Rejection>>,
+    pub pre_enqueue: Option<fn(&PodInfo, &Gates) -> Option<Rejection>>,
     /// Looks at the pod before any node.
     pub pre_filter: Option<fn(&Cycle<'_>) -> PreFilter>,
     /// Refuses nodes.

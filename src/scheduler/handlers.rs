@@ -1,6 +1,8 @@
 //! What the scheduler watches, and what each change does to its cache and queue (`eventhandlers.go`).
 
 use crate::change::{About, Change};
+use crate::executor::Preempting;
+use crate::framework::Gates;
 use crate::node_info::{PodInfo, PodKey};
 use crate::queue::Moved;
 use crate::server::{Inner, NAME};
@@ -106,6 +108,9 @@ impl Informers {
             attachments: self.attachments.lister(),
             assumed: assumed.clone(),
         }
+    }
+    pub fn gates(&self) -> Gates {
+        Gates { pods: self.pods.lister(), preempting: Preempting::default() }
     }
     pub fn budgets(&self) -> Vec<Rev<PodDisruptionBudget>> {
         self.budgets.lister().list()
@@ -312,10 +317,7 @@ fn waiting_added(inner: &Rc<Inner>, pod: &Rev<Pod>) {
     }
     say(&inner.ctx, "Add event for unscheduled pod", "eventhandlers.go:242", pod);
     let info = PodInfo::new(pod.clone());
-    let nominated = &pod.status.nominated_node_name;
-    if !nominated.is_empty() {
-        inner.nominated.borrow_mut().insert(info.key(), (nominated.clone(), info.clone()));
-    }
+    inner.nominate(&info, None);
     inner.queue.borrow_mut().add(info, inner.ctx.now());
     inner.wake.notify();
 }
@@ -339,12 +341,17 @@ fn waiting_updated(inner: &Rc<Inner>, old: &Rev<Pod>, new: &Rev<Pod>) {
         changes.push(Change::TargetPodTolerations);
     }
     let about = About::Pod(Some(old.clone()), Some(new.clone()));
-    let moved = inner.queue.borrow_mut().update(PodInfo::new(new.clone()), &changes, &about, inner.ctx.now());
+    let info = PodInfo::new(new.clone());
+    let nominated = &old.status.nominated_node_name;
+    // A promise that the status does not have yet stands.
+    let unseen = nominated.is_empty() && new.status.nominated_node_name.is_empty();
+    let kept = inner.nominated.borrow().get(&info.key()).filter(|_| unseen).map(|(node, _)| node.clone());
+    inner.nominate(&info, kept.as_deref());
+    let moved = inner.queue.borrow_mut().update(info, &changes, &about, inner.ctx.now());
     if let Some(moved) = moved {
         let change = changes.first().copied().unwrap_or(Change::TargetPodSchedulingGatesEliminated);
         log_moved(&inner.ctx, &[moved], change);
     }
-    let nominated = &old.status.nominated_node_name;
     if !nominated.is_empty() && *nominated != new.status.nominated_node_name {
         inner.nomination_ended(old);
     }

@@ -8,6 +8,7 @@ pub mod cache;
 pub mod change;
 mod cycle;
 mod events;
+mod executor;
 pub mod framework;
 mod handlers;
 mod message;

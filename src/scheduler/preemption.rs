@@ -4,7 +4,7 @@ use crate::cache::Snapshot;
 use crate::cycle::{first_rejection, pre_filter_all};
 use crate::framework::Cycle;
 use crate::node_info::{NodeInfo, PodInfo};
-use crate::verdict::{Code, NodeVerdict};
+use crate::verdict::{Code, NodeVerdict, Rejection};
 use api::SortSmall;
 use api::Str;
 use api::policy_v1::PodDisruptionBudget;
@@ -26,7 +26,9 @@ pub struct Candidate {
 pub enum Outcome {
     /// Removing these pods makes room.
     Found(Candidate),
-    /// Nothing can be done; why, for the pod's message.
+    /// The pod may not ask for room now; why, for its message. What it was promised stays.
+    Ineligible(&'static str),
+    /// Nothing can be done; why, for the pod's message. What it was promised is void.
     None(String),
 }
 
@@ -38,7 +40,6 @@ fn importance(pod: &PodInfo) -> (std::cmp::Reverse<i32>, i64, Str) {
 
 /// Whether budgets let a pod go; those that do are drawn down.
 fn violates(pod: &PodInfo, budgets: &mut [(Rev<PodDisruptionBudget>, i64)]) -> bool {
-    let mut violated = false;
     if pod.pod.metadata.labels.is_empty() {
         return false;
     }
@@ -47,17 +48,29 @@ fn violates(pod: &PodInfo, budgets: &mut [(Rev<PodDisruptionBudget>, i64)]) -> b
         if selector.is_empty() || !selector.matches(&pod.pod.metadata.labels) {
             continue;
         }
-        let known = budget.status.disrupted_pods.contains_key(&pod.pod.metadata.name);
-        if !known {
-            *allowed -= 1;
-            violated |= *allowed < 0;
+        if budget.status.disrupted_pods.contains_key(&pod.pod.metadata.name) {
+            continue;
+        }
+        *allowed -= 1;
+        // The first that is used up decides; those after it are not drawn down.
+        if *allowed < 0 {
+            return true;
         }
     }
-    violated
+    false
 }
 
-/// Whether the pod would pass all filters on `node`, the other nodes being as they are.
-fn fits(pod: &PodInfo, snapshot: &Snapshot, node: &NodeInfo) -> bool {
+/// Gives a node as it will be once pods that were promised room there have come.
+pub type Promised<'a> = &'a dyn Fn(&NodeInfo) -> Option<NodeInfo>;
+
+/// Why the pod would not pass all filters on `node`, the other nodes being as they are; with the pods that were promised
+/// room there and without.
+fn refusal(pod: &PodInfo, snapshot: &Snapshot, node: &NodeInfo, promised: Promised<'_>) -> Option<Rejection> {
+    let with = promised(node).and_then(|node| refusal_of(pod, snapshot, &node));
+    with.or_else(|| refusal_of(pod, snapshot, node))
+}
+
+fn refusal_of(pod: &PodInfo, snapshot: &Snapshot, node: &NodeInfo) -> Option<Rejection> {
     let changed = Rc::new(node.clone());
     let swap = |n: &Rc<NodeInfo>| if n.name() == node.name() { changed.clone() } else { n.clone() };
     let nodes = Rc::new(snapshot.nodes.iter().map(swap).collect());
@@ -69,28 +82,32 @@ fn fits(pod: &PodInfo, snapshot: &Snapshot, node: &NodeInfo) -> bool {
     };
     let cycle = Cycle::new(pod, &snapshot, None);
     match pre_filter_all(&cycle) {
-        Ok(filters) => first_rejection(&cycle, &filters, &changed).is_none(),
-        Err(_) => false,
+        Ok(filters) => first_rejection(&cycle, &filters, &changed).map(|(_, rejection)| rejection),
+        Err((_, rejection)) => Some(rejection),
     }
 }
 
 /// The smallest set of pods to remove from a node: all lower ones go, then as many as fit come back.
+///
+/// # Errors
+/// Why the node won't do even so.
 fn select_victims(
     pod: &PodInfo,
     snapshot: &Snapshot,
     node: &NodeInfo,
     budgets: &[Rev<PodDisruptionBudget>],
-) -> Option<Candidate> {
+    promised: Promised<'_>,
+) -> Result<Candidate, Rejection> {
     let mut node_left = node.clone();
     let mut lower: Vec<Rc<PodInfo>> = node.pods.iter().filter(|p| p.priority() < pod.priority()).cloned().collect();
     if lower.is_empty() {
-        return None;
+        return Err(Rejection::unresolvable("No preemption victims found for incoming pod"));
     }
     for victim in &lower {
         node_left.remove(&victim.key());
     }
-    if !fits(pod, snapshot, &node_left) {
-        return None;
+    if let Some(why) = refusal(pod, snapshot, &node_left, promised) {
+        return Err(why);
     }
     lower.sort_small_by_key(|p| importance(p));
     let mut budgets: Vec<_> = budgets.iter().map(|b| (b.clone(), i64::from(b.status.disruptions_allowed))).collect();
@@ -99,7 +116,7 @@ fn select_victims(
     for (list, counts) in [(protected, 1), (free, 0)] {
         for victim in list {
             node_left.add(victim.clone());
-            if !fits(pod, snapshot, &node_left) {
+            if refusal(pod, snapshot, &node_left, promised).is_some() {
                 node_left.remove(&victim.key());
                 violations += counts;
                 victims.push(victim);
@@ -107,7 +124,7 @@ fn select_victims(
         }
     }
     victims.sort_small_by_key(|p| importance(p));
-    Some(Candidate { node: node.name().clone(), victims, violations })
+    Ok(Candidate { node: node.name().clone(), victims, violations })
 }
 
 /// Lower is better: violations, top priority, sum of priorities, number, then the latest start of the most important.
@@ -131,28 +148,30 @@ pub fn run(
     verdicts: &[NodeVerdict],
     budgets: &[Rev<PodDisruptionBudget>],
     offset: usize,
+    promised: Promised<'_>,
 ) -> Outcome {
     let all = snapshot.nodes.len();
     if pod.pod.spec.preemption_policy.get() == Some("Never") {
-        return Outcome::None("not eligible due to preemptionPolicy=Never.".into());
-    }
-    let nominated = &pod.pod.status.nominated_node_name;
-    if let Some(node) = snapshot.node(nominated).filter(|_| !nominated.is_empty()) {
-        let leaving = |p: &Rc<PodInfo>| {
-            let disrupted =
-                p.pod.status.conditions.iter().any(|c| {
-                    c.type_ == *"DisruptionTarget" && c.status == *"True" && c.reason == *"PreemptionByScheduler"
-                });
-            p.priority() < pod.priority() && p.pod.metadata.deletion_timestamp != Time::default() && disrupted
-        };
-        if node.pods.iter().any(leaving) {
-            return Outcome::None("not eligible due to a terminating pod on the nominated node.".into());
-        }
+        return Outcome::Ineligible("not eligible due to preemptionPolicy=Never.");
     }
     let code =
         |name: &Str| verdicts.iter().find(|v| v.node == *name).and_then(|v| v.rejected.as_ref()).map(|r| r.1.code);
+    let nominated = &pod.pod.status.nominated_node_name;
+    // A node that won't do whoever leaves is given up for another.
+    let waits = !nominated.is_empty() && code(nominated) != Some(Code::Unresolvable);
+    if let Some(node) = snapshot.node(nominated).filter(|_| waits) {
+        let leaving = |p: &Rc<PodInfo>| {
+            let disrupted = p.pod.status.conditions.iter().find(|c| c.type_ == *"DisruptionTarget");
+            p.priority() < pod.priority()
+                && p.pod.metadata.deletion_timestamp != Time::default()
+                && disrupted.is_some_and(|c| c.status == *"True" && c.reason == *"PreemptionByScheduler")
+        };
+        if node.pods.iter().any(leaving) {
+            return Outcome::Ineligible("not eligible due to a terminating pod on the nominated node.");
+        }
+    }
     let hopeful: Vec<_> = snapshot.nodes.iter().filter(|n| code(n.name()) == Some(Code::Unschedulable)).collect();
-    let mut candidates = Vec::new();
+    let (mut candidates, mut reasons) = (Vec::new(), Vec::new());
     let start = offset.checked_rem(hopeful.len()).unwrap_or(0);
     for node in hopeful.iter().cycle().skip(start).take(hopeful.len()) {
         // Candidates that violate a budget are not enough by themselves.
@@ -160,14 +179,17 @@ pub fn run(
         if sound && candidates.len() >= enough(hopeful.len()) {
             break;
         }
-        candidates.extend(select_victims(pod, snapshot, node, budgets));
+        match select_victims(pod, snapshot, node, budgets, promised) {
+            Ok(candidate) => candidates.push(candidate),
+            Err(why) => reasons.extend(why.reasons.into_iter().map(|r| r.text)),
+        }
     }
     match candidates.into_iter().min_by_key(cost) {
         Some(best) => Outcome::Found(best),
         None => {
             let unhelpful = std::iter::repeat_n("Preemption is not helpful for scheduling", all - hopeful.len());
-            let none = std::iter::repeat_n("No preemption victims found for incoming pod", hopeful.len());
-            Outcome::None(crate::message::fit_error(all, unhelpful.chain(none), None))
+            let reasons = reasons.iter().map(|r| &**r);
+            Outcome::None(crate::message::fit_error(all, unhelpful.chain(reasons), None))
         }
     }
 }

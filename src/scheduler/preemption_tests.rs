@@ -38,12 +38,13 @@ fn cluster(nodes: &[&[(i32, &str, u32)]]) -> Snapshot {
 fn choice(all: &Snapshot, cpu: &str, budgets: &[Rev<PodDisruptionBudget>]) -> (String, Vec<String>) {
     let urgent = running("urgent", "urgent", 100, cpu, 0);
     let outcome = schedule(&urgent, all);
-    match preemption::run(&urgent, all, &outcome.nodes, budgets, 0) {
+    match preemption::run(&urgent, all, &outcome.nodes, budgets, 0, &|_| None) {
         Outcome::Found(best) => {
             let victims = best.victims.iter().map(|v| v.pod.metadata.name.to_string()).collect();
             (best.node.to_string(), victims)
         }
         Outcome::None(why) => (why, Vec::new()),
+        Outcome::Ineligible(why) => (why.to_string(), Vec::new()),
     }
 }
 
@@ -119,7 +120,9 @@ fn who_may_not_preempt_and_what_it_says() {
                  containers: [{name: c, image: x, resources: {requests: {cpu: '2'}}}]}";
     let never = PodInfo::new(Rev::new(1, decode::<Pod>(never)));
     let outcome = schedule(&never, &all);
-    let Outcome::None(why) = preemption::run(&never, &all, &outcome.nodes, &[], 0) else { panic!("it never does") };
+    let Outcome::Ineligible(why) = preemption::run(&never, &all, &outcome.nodes, &[], 0, &|_| None) else {
+        panic!("it never does")
+    };
     assert_eq!(why, "not eligible due to preemptionPolicy=Never.");
     assert!(outcome.nodes.iter().all(|n| n.rejected.as_ref().is_some_and(|(_, r)| r.code == Code::Unschedulable)));
     // While the victims of the last time go, there is no next time.
@@ -134,6 +137,71 @@ fn who_may_not_preempt_and_what_it_says() {
     let waiting = PodInfo::new(Rev::new(1, decode::<Pod>(waiting)));
     let all = snapshot(vec![one]);
     let outcome = schedule(&waiting, &all);
-    let Outcome::None(why) = preemption::run(&waiting, &all, &outcome.nodes, &[], 0) else { panic!("it waits") };
+    let Outcome::Ineligible(why) = preemption::run(&waiting, &all, &outcome.nodes, &[], 0, &|_| None) else {
+        panic!("it waits")
+    };
     assert_eq!(why, "not eligible due to a terminating pod on the nominated node.");
+}
+
+#[test]
+fn each_node_says_why_preemption_does_not_help() {
+    // One has nobody to remove, one would be too small empty of them, one cannot do at all.
+    let mut all = cluster(&[&[(100, "4", 0)], &[(100, "3", 0), (1, "1", 0)], &[]]);
+    Rc::make_mut(&mut Rc::make_mut(&mut all.nodes)[2]).allocatable.cpu = 1;
+    assert_eq!(
+        choice(&all, "2", &[]).0,
+        "0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, \
+         1 Preemption is not helpful for scheduling."
+    );
+}
+
+#[test]
+fn room_that_was_promised_is_not_there_for_others() {
+    let all = cluster(&[&[(1, "2", 0), (1, "2", 0)]]);
+    let urgent = running("urgent", "urgent", 100, "2", 0);
+    let outcome = schedule(&urgent, &all);
+    let promised = |node: &crate::node_info::NodeInfo| {
+        let mut node = node.clone();
+        node.add(running("promised", "promised", 200, "2", 0));
+        Some(node)
+    };
+    let victims =
+        |promised: preemption::Promised<'_>| match preemption::run(&urgent, &all, &outcome.nodes, &[], 0, promised) {
+            Outcome::Found(best) => best.victims.len(),
+            _ => 0,
+        };
+    assert_eq!((victims(&|_| None), victims(&promised)), (1, 2));
+}
+
+#[test]
+fn a_budget_that_is_used_up_decides_before_the_next() {
+    // Both budgets are about the pods of node-0: the first to say no leaves the second as it was, for the other pod.
+    let mut one = node("node-0", "zone", "{}");
+    one.add(running("a", "app0", 2, "2", 0));
+    one.add(running("b", "app0", 1, "2", 0));
+    let all = snapshot(vec![one]);
+    let two = [budget("app0", 0), budget("app0", 1)];
+    let urgent = running("urgent", "urgent", 100, "4", 0);
+    let outcome = schedule(&urgent, &all);
+    let Outcome::Found(best) = preemption::run(&urgent, &all, &outcome.nodes, &two, 0, &|_| None) else { panic!() };
+    assert_eq!(best.violations, 2);
+}
+
+#[test]
+fn a_hopeless_promised_node_is_given_up() {
+    let leaving = "metadata: {name: victim, namespace: default, deletionTimestamp: '2026-01-01T00:00:00Z'}\n\
+                   spec: {priority: 1, containers: [{name: c, image: x, resources: {requests: {cpu: '4'}}}]}\n\
+                   status: {conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]}";
+    let mut one = node("node-0", "zone", "{unschedulable: true}");
+    one.add(PodInfo::new(Rev::new(1, decode::<Pod>(leaving))));
+    let mut two = node("node-1", "zone", "{}");
+    two.add(running("p", "app", 1, "4", 0));
+    let waiting = "metadata: {name: p, namespace: default}\nspec: {priority: 1000, \
+                   containers: [{name: c, image: x, resources: {requests: {cpu: '2'}}}]}\n\
+                   status: {nominatedNodeName: node-0}";
+    let waiting = PodInfo::new(Rev::new(1, decode::<Pod>(waiting)));
+    let all = snapshot(vec![one, two]);
+    let outcome = schedule(&waiting, &all);
+    let Outcome::Found(best) = preemption::run(&waiting, &all, &outcome.nodes, &[], 0, &|_| None) else { panic!() };
+    assert_eq!(&*best.node, "node-1");
 }

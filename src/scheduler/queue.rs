@@ -2,6 +2,7 @@
 //! queue, and the unschedulable pods, which wait for a change of the cluster that may help them.
 
 use crate::change::{About, Change};
+use crate::framework::Gates;
 use crate::node_info::{PodInfo, PodKey};
 use crate::plugins;
 use sim::{Duration, Instant};
@@ -36,7 +37,16 @@ type Order = (std::cmp::Reverse<i32>, Instant, u64);
 struct Unschedulable {
     pod: Queued,
     since: Instant,
-    gated: bool,
+    /// The plugin that keeps it out.
+    gated: Option<&'static str>,
+}
+
+impl Unschedulable {
+    /// Whether a change can be of use: a pod that is kept out waits for those that the plugin waits for.
+    fn awaits(&self, change: Change) -> bool {
+        let plugin = self.gated.and_then(plugins::named);
+        plugin.is_none_or(|p| p.hints.iter().any(|h| h.changes.contains(&change)))
+    }
 }
 
 /// What a change did to a pod.
@@ -58,12 +68,17 @@ pub struct Queue {
     /// Pods that are being tried, with the changes that came meanwhile.
     in_flight: BTreeMap<PodKey, Vec<(Change, About, u64)>>,
     sequence: u64,
+    gates: Gates,
 }
 
 /// Changes that are remembered for a pod in flight at most; more than that, and it is tried again.
 const IN_FLIGHT_CHANGES: usize = 1024;
 
 impl Queue {
+    /// An empty queue whose PreEnqueue plugins look at `gates`.
+    pub fn new(gates: Gates) -> Self {
+        Self { gates, ..Self::default() }
+    }
     /// Pods in (active, back-off, unschedulable).
     pub fn lengths(&self) -> (usize, usize, usize) {
         (self.active.len(), self.backoff.len(), self.unschedulable.len())
@@ -94,8 +109,8 @@ impl Queue {
             return None;
         };
         entry.pod.info = info.clone();
-        if entry.gated {
-            if gate(&info).is_some() {
+        if entry.gated.is_some() {
+            if self.gates.keep_out(&info).is_some() {
                 return None;
             }
         } else if !changes.iter().any(|c| helps(&entry.pod, *c, about)) {
@@ -116,9 +131,9 @@ impl Queue {
         self.in_flight.remove(key);
     }
     fn enter(&mut self, key: PodKey, mut pod: Queued, now: Instant) {
-        if gate(&pod.info).is_some() {
-            pod.refused_by.insert("SchedulingGates");
-            self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: true });
+        if let Some(plugin) = self.gates.keep_out(&pod.info) {
+            pod.refused_by.insert(plugin);
+            self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: Some(plugin) });
             return;
         }
         self.sequence += 1;
@@ -150,7 +165,7 @@ impl Queue {
         if helped.is_some() || pod.refused_by.is_empty() {
             return self.requeue(key, pod, now).queue;
         }
-        self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: false });
+        self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: None });
         "Unschedulable"
     }
     fn backoff_of(pod: &Queued) -> Duration {
@@ -186,7 +201,7 @@ impl Queue {
         let helped: Vec<PodKey> = self
             .unschedulable
             .iter()
-            .filter(|(_, e)| !e.gated && concerns(&e.pod.info) && helps(&e.pod, change, about))
+            .filter(|(_, e)| e.awaits(change) && concerns(&e.pod.info) && helps(&e.pod, change, about))
             .map(|(key, _)| key.clone())
             .collect();
         let mut moved = Vec::new();
@@ -222,7 +237,7 @@ impl Queue {
         let late: Vec<PodKey> = self
             .unschedulable
             .iter()
-            .filter(|(_, e)| !e.gated && e.since + MAX_UNSCHEDULABLE <= now)
+            .filter(|(_, e)| e.gated.is_none() && e.since + MAX_UNSCHEDULABLE <= now)
             .map(|(key, _)| key.clone())
             .collect();
         for key in late {
@@ -233,26 +248,38 @@ impl Queue {
         }
         moved
     }
+    /// A pod is to be tried without delay (`Activate`).
+    pub fn activate(&mut self, key: &PodKey, now: Instant) {
+        let waiting = self.backoff.iter().any(|(_, k)| k == key).then(|| self.waiting.remove(key)).flatten();
+        self.backoff.retain(|(_, k)| k != key);
+        if let Some(mut pod) = waiting.or_else(|| self.unschedulable.remove(key).map(|e| e.pod)) {
+            pod.since = now;
+            self.enter(key.clone(), pod, now);
+        }
+    }
     /// When the next pod moves by itself.
     pub fn next_flush(&self) -> Option<Instant> {
         let backoff = self.backoff.first().map(|(until, _)| *until);
-        let late = self.unschedulable.values().filter(|e| !e.gated).map(|e| e.since + MAX_UNSCHEDULABLE).min();
+        let late = self.unschedulable.values().filter(|e| e.gated.is_none()).map(|e| e.since + MAX_UNSCHEDULABLE).min();
         backoff.into_iter().chain(late).min()
     }
     /// When each pod that waits moves by itself.
     pub fn retries(&self) -> Vec<(Instant, PodKey)> {
         let backoff = self.backoff.iter().cloned();
-        let late = self.unschedulable.iter().filter(|(_, e)| !e.gated);
+        let late = self.unschedulable.iter().filter(|(_, e)| e.gated.is_none());
         backoff.chain(late.map(|(key, e)| (e.since + MAX_UNSCHEDULABLE, key.clone()))).collect()
     }
     /// Why a gated pod waits.
     pub fn is_gated(&self, key: &PodKey) -> bool {
-        self.unschedulable.get(key).is_some_and(|e| e.gated)
+        self.unschedulable.get(key).is_some_and(|e| e.gated.is_some())
     }
 }
 
-fn gate(info: &PodInfo) -> Option<&'static str> {
-    plugins::ALL.iter().find(|p| p.pre_enqueue.is_some_and(|f| f(info).is_some())).map(|p| p.name)
+impl Gates {
+    /// The plugin that keeps a pod out of the active queue.
+    fn keep_out(&self, info: &PodInfo) -> Option<&'static str> {
+        plugins::ALL.iter().find(|p| p.pre_enqueue.is_some_and(|f| f(info, self).is_some())).map(|p| p.name)
+    }
 }
 
 /// Whether one of the plugins that refused the pod thinks that a change may help.

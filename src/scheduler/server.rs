@@ -4,7 +4,8 @@ use crate::cache::Cache;
 use crate::change::{About, Change};
 use crate::cycle::{self, Outcome};
 use crate::events::{self, Condition};
-use crate::framework::Cycle;
+use crate::executor;
+use crate::framework::{Cycle, Gates};
 use crate::handlers::{self, Informers};
 use crate::message;
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
@@ -13,9 +14,7 @@ use crate::queue::{Queue, Queued};
 use crate::verdict::{Attempt, Code};
 use api::core_v1::{Binding, ObjectReference, PersistentVolume, Pod};
 use api::{Rev, Str};
-use client::{
-    Causes, Client, ClientConfig, EventRecorder, EventsV1Recorder, LeaderElectionConfig, LeaderElector, klog,
-};
+use client::{Client, ClientConfig, EventRecorder, EventsV1Recorder, LeaderElectionConfig, LeaderElector, klog};
 use sim::sync::Notify;
 use sim::{Ctx, Duration, Instant};
 use std::cell::{Cell, RefCell};
@@ -49,6 +48,7 @@ pub(crate) struct Inner {
     pub client: Client,
     pub cache: RefCell<Cache>,
     pub queue: RefCell<Queue>,
+    pub gates: Gates,
     pub wake: Notify,
     pub informers: Informers,
     pub recorder: EventsV1Recorder,
@@ -74,13 +74,16 @@ impl Scheduler {
     /// One that has not started.
     pub fn new(ctx: &Ctx, config: Config) -> Self {
         let client = Client::new(ctx, config.client.clone());
+        let informers = Informers::new(&client);
+        let gates = informers.gates();
         let inner = Rc::new(Inner {
             ctx: ctx.clone(),
-            informers: Informers::new(&client),
+            informers,
             recorder: EventsV1Recorder::new(ctx, &client, NAME),
             client,
             cache: RefCell::default(),
-            queue: RefCell::default(),
+            queue: RefCell::new(Queue::new(gates.clone())),
+            gates,
             wake: Notify::new(),
             nominated: RefCell::default(),
             assumed: Rc::default(),
@@ -250,6 +253,17 @@ impl Inner {
         }
         promised
     }
+    /// A pod is promised room on `node`, or none any more if that is empty; without it, what its status says counts
+    /// (`addNominatedPod`).
+    pub(crate) fn nominate(&self, pod: &Rc<PodInfo>, node: Option<&str>) {
+        let node = node.map_or_else(|| pod.pod.status.nominated_node_name.clone(), Str::from);
+        let mut nominated = self.nominated.borrow_mut();
+        if node.is_empty() {
+            nominated.remove(&pod.key());
+        } else {
+            nominated.insert(pod.key(), (node, pod.clone()));
+        }
+    }
     fn remember(&self, attempt: Attempt) {
         let mut attempts = self.attempts.borrow_mut();
         if attempts.len() >= ATTEMPTS {
@@ -343,7 +357,7 @@ fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
 /// A pod that had its node did not get there: what it held is free again.
 async fn not_bound(inner: &Rc<Inner>, pod: Queued, message: &str) {
     let placed = pod.info.pod.clone();
-    fail(inner, pod, "SchedulerError", message, None).await;
+    fail(inner, pod, "SchedulerError", message, Some("")).await;
     let now = inner.ctx.now();
     let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, &About::Pod(Some(placed), None), 0, now);
     handlers::log_moved(&inner.ctx, &moved, Change::AssignedPodDeleted);
@@ -371,8 +385,10 @@ async fn no_fit(
         pod.refused_by.insert("DynamicResources");
     } else if all > 0 {
         let budgets = inner.informers.budgets();
-        let found = preemption::run(&pod.info, snapshot, &outcome.nodes, &budgets, rng.index(all));
+        let promised = |node: &NodeInfo| inner.with_nominated(node, &pod.info);
+        let found = preemption::run(&pod.info, snapshot, &outcome.nodes, &budgets, rng.index(all), &promised);
         match found {
+            preemption::Outcome::Ineligible(why) => post_filter = format!("preemption: {why}"),
             preemption::Outcome::None(why) => {
                 let hopeless = |v: &crate::verdict::NodeVerdict| {
                     v.rejected.as_ref().is_some_and(|(_, r)| r.code == Code::Unresolvable)
@@ -388,16 +404,21 @@ async fn no_fit(
                     .obj("pod", &key.0, &key.1)
                     .log(ctx, "preemption.go:136");
                 post_filter = format!("preemption: {why}");
+                nominated = Some(Str::default());
             }
             preemption::Outcome::Found(best) => {
+                klog::info("the target node for the preemption is determined")
+                    .str("logger", "PostFilter.DefaultPreemption")
+                    .str("node", &best.node)
+                    .obj("pod", &key.0, &key.1)
+                    .log(ctx, "preemption.go:189");
                 post_filter = format!(
                     "preemption: found a potential placement for pod on node {}, preempting {} victims",
                     best.node,
                     best.victims.len()
                 );
                 nominated = Some(best.node.clone());
-                inner.nominated.borrow_mut().insert(key.clone(), (best.node.clone(), pod.info.clone()));
-                ctx.spawn("preempt", preempt(inner.clone(), pod.info.clone(), best, pod.causes.clone()));
+                executor::start(inner, pod.info.clone(), best, pod.causes.clone());
             }
         }
         pod.refused_by.insert("DefaultPreemption");
@@ -414,17 +435,21 @@ async fn no_fit(
     fail(inner, pod, "Unschedulable", &message, nominated.as_deref()).await;
 }
 
-/// Back to the queue, with an event and the pod's condition.
-async fn fail(inner: &Rc<Inner>, pod: Queued, reason: &'static str, message: &str, nominated: Option<&str>) {
+/// Back to the queue, with an event and the pod's condition. `nominated` is the node that the pod was promised now, empty
+/// for none; without it the last promise stands.
+async fn fail(inner: &Rc<Inner>, mut pod: Queued, reason: &'static str, message: &str, nominated: Option<&str>) {
     let ctx = &inner.ctx;
-    let (info, causes, key) = (pod.info.clone(), pod.causes.clone(), pod.info.key());
-    let known = inner.informers.pod(&key);
-    let still = known.as_ref().is_some_and(|p| p.metadata.uid == info.pod.metadata.uid && p.spec.node_name.is_empty());
-    if !still {
+    let key = pod.info.key();
+    let same = |p: &Rev<Pod>| p.metadata.uid == pod.info.pod.metadata.uid && p.spec.node_name.is_empty();
+    let Some(current) = inner.informers.pod(&key).filter(same) else {
         inner.queue.borrow_mut().done(&key);
         inner.nominated.borrow_mut().remove(&key);
         return;
+    };
+    if current.revision != pod.info.pod.revision {
+        pod.info = PodInfo::new(current.clone());
     }
+    let (info, causes) = (pod.info.clone(), pod.causes.clone());
     let refused: Vec<String> = pod.refused_by.iter().map(|p| format!("\"{p}\":{{}}")).collect();
     let now = ctx.now();
     let queue = inner.queue.borrow_mut().unschedulable(pod, now);
@@ -437,6 +462,7 @@ async fn fail(inner: &Rc<Inner>, pod: Queued, reason: &'static str, message: &st
         .raw("unschedulable plugins", format!("{{{}}}", refused.join(",")))
         .log(ctx, "scheduling_queue.go:1137");
     inner.wake.notify();
+    inner.nominate(&info, nominated);
     events::failed(&inner.recorder, &info, message, causes.clone());
     klog::info("Updating pod condition and nominated node name")
         .obj("pod", &key.0, &key.1)
@@ -447,41 +473,16 @@ async fn fail(inner: &Rc<Inner>, pod: Queued, reason: &'static str, message: &st
         .raw("nominatingMode", 1)
         .log(ctx, "schedule_one.go:1293");
     let (inner, message, nominated) = (inner.clone(), message.to_string(), nominated.map(str::to_string));
-    let current: Rev<Pod> = known.unwrap_or_else(|| info.pod.clone());
     ctx.spawn("condition", async move {
         let condition = Condition { type_: "PodScheduled", status: "False", reason, message: &message };
         let client = inner.client.caused_by(&causes);
         let now = inner.ctx.unix_nanos() / 1_000_000_000;
-        if let Err(status) = events::patch_status(&client, now, &current, &condition, nominated.as_deref()).await {
+        if let Err(status) = events::patch_status(&client, now, &current, Some(&condition), nominated.as_deref()).await
+        {
             klog::error("Error updating pod")
                 .obj("pod", &key.0, &key.1)
                 .err(status)
                 .log(&inner.ctx, "schedule_one.go:1268");
         }
     });
-}
-
-/// Removes the victims: a condition that says why, the deletion, an event.
-async fn preempt(inner: Rc<Inner>, pod: Rc<PodInfo>, best: preemption::Candidate, causes: Causes) {
-    let client = inner.client.caused_by(&causes);
-    let now = inner.ctx.unix_nanos() / 1_000_000_000;
-    let uid = &pod.pod.metadata.uid;
-    for victim in &best.victims {
-        let meta = &victim.pod.metadata;
-        if !meta.deletion_timestamp.is_zero() {
-            continue;
-        }
-        let message = format!("{NAME}: preempting to accommodate a higher priority pod");
-        let condition =
-            Condition { type_: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler", message: &message };
-        let known = inner.informers.pod(&victim.key()).unwrap_or_else(|| victim.pod.clone());
-        let _ = events::patch_status(&client, now, &known, &condition, None).await;
-        let options = api::meta_v1::DeleteOptions::default();
-        let deleted = client.delete::<Pod>(&meta.namespace, &meta.name, &options).await;
-        if deleted.is_ok() {
-            let note = format!("Preempted by pod {uid} on node {}", best.node);
-            let (about, by) = (events::reference(victim), events::reference(&pod));
-            inner.recorder.eventf(&about, Some(&by), "Normal", "Preempted", "Preempting", &note, causes.clone());
-        }
-    }
 }

@@ -107,7 +107,7 @@ fn a_request_beyond_the_node_is_not_helped_by_preemption() {
     let all = snapshot(three());
     let outcome = schedule(&asking("huge", "1", "900Gi"), &all);
     assert!(outcome.nodes.iter().all(|n| n.rejected.as_ref().is_some_and(|(_, r)| r.code == Code::Unresolvable)));
-    let found = preemption::run(&asking("huge", "1", "900Gi"), &all, &outcome.nodes, &[], 0);
+    let found = preemption::run(&asking("huge", "1", "900Gi"), &all, &outcome.nodes, &[], 0, &|_| None);
     let preemption::Outcome::None(why) = found else { panic!("nothing can make room") };
     assert_eq!(
         message::failed(3, &outcome.nodes, None, &format!("preemption: {why}")),
@@ -131,7 +131,7 @@ fn preemption_takes_the_fewest_pods_of_the_lowest_priority() {
     let all = snapshot(nodes);
     let urgent = with("urgent", 10, "2");
     let outcome = schedule(&urgent, &all);
-    let preemption::Outcome::Found(best) = preemption::run(&urgent, &all, &outcome.nodes, &[], 0) else {
+    let preemption::Outcome::Found(best) = preemption::run(&urgent, &all, &outcome.nodes, &[], 0, &|_| None) else {
         panic!("there is room to make")
     };
     let victims: Vec<String> = best.victims.iter().map(|v| v.key().to_string()).collect();
@@ -249,4 +249,23 @@ fn gates_keep_a_pod_out_until_they_are_gone_and_priority_goes_first() {
     assert!(queue.is_gated(&PodKey("default".into(), "gated".into())));
     queue.update(pod("gated", &spec("")), &[Change::TargetPodSchedulingGatesEliminated], &About::Nothing, second(2));
     assert_eq!(queue.lengths().0, 1);
+}
+
+#[test]
+fn a_pod_can_be_tried_without_delay() {
+    let mut queue = Queue::default();
+    queue.add(asking("p", "2", "1Gi"), second(0));
+    let mut tried = queue.pop().expect("a pod");
+    tried.refused_by.insert("NodeResourcesFit");
+    queue.unschedulable(tried, second(0));
+    let key = PodKey("default".into(), "p".into());
+    assert_eq!(queue.lengths(), (0, 0, 1));
+    queue.activate(&key, second(0));
+    assert_eq!(queue.lengths(), (1, 0, 0));
+    // In back-off, too.
+    let tried = queue.pop().expect("a pod");
+    queue.unschedulable(tried, second(0));
+    queue.changed(Change::AssignedPodDeleted, &About::Nothing, 1, second(0));
+    queue.activate(&key, second(0));
+    assert_eq!(queue.lengths(), (1, 0, 0));
 }

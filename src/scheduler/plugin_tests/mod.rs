@@ -7,6 +7,7 @@ mod volumes;
 
 use crate::cache::Snapshot;
 use crate::cycle;
+use crate::framework::Gates;
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::plugins;
 use crate::tests::{decode, node, pod, refusals, schedule, snapshot, three};
@@ -97,7 +98,7 @@ fn the_plugins_run_in_the_order_of_the_default_profile() {
 fn scheduling_gates() {
     let says = |spec: &str| {
         let gate = plugins::named("SchedulingGates").and_then(|p| p.pre_enqueue);
-        gate.and_then(|f| f(&pod("p", spec))).map(|r| r.reasons[0].numbers.clone())
+        gate.and_then(|f| f(&pod("p", spec), &Gates::default())).map(|r| r.reasons[0].numbers.clone())
     };
     assert_eq!(says(&format!("{{{C}}}")), None);
     let gated = format!("{{schedulingGates: [{{name: foo}}, {{name: bar}}], {C}}}");

@@ -81,7 +81,7 @@ fn volume_restrictions() {
     let spec = format!("{{priority: 10, volumes: [{{name: v, persistentVolumeClaim: {{claimName: single}}}}], {C}}}");
     let urgent = pod("urgent", &spec);
     let outcome = schedule(&urgent, &all);
-    let found = crate::preemption::run(&urgent, &all, &outcome.nodes, &[], 0);
+    let found = crate::preemption::run(&urgent, &all, &outcome.nodes, &[], 0, &|_| None);
     let crate::preemption::Outcome::Found(best) = found else { panic!("the other pod can go") };
     assert_eq!((&*best.node, best.victims.len()), ("node-a", 1));
 }

@@ -1,7 +1,7 @@
 //! SchedulingGates: keeps a pod out of the queue while it has gates.
 
 use crate::change::{Change, Hint};
-use crate::framework::Plugin;
+use crate::framework::{Gates, Plugin};
 use crate::node_info::PodInfo;
 use crate::verdict::Rejection;
 
@@ -12,7 +12,7 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::named("SchedulingGates")
 };
 
-fn pre_enqueue(pod: &PodInfo) -> Option<Rejection> {
+fn pre_enqueue(pod: &PodInfo, _: &Gates) -> Option<Rejection> {
     let gates: Vec<&str> = pod.pod.spec.scheduling_gates.iter().map(|g| &*g.name).collect();
     (!gates.is_empty())
         .then(|| Rejection::unresolvable("waiting for scheduling gates").with(format!("[{}]", gates.join(" "))))
