@@ -4,7 +4,7 @@
 use crate::node_info::PodInfo;
 use api::Rev;
 use api::core_v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
-use api::storage_v1::{CSIDriver, CSINode, StorageClass};
+use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 
 /// A change of the cluster, as far as plugins care.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +55,10 @@ pub enum Change {
     CsiNodeUpdated,
     /// A storage driver changed.
     CsiDriverUpdated,
+    /// What a storage driver has left somewhere is new.
+    CsiStorageCapacityAdded,
+    /// What a storage driver has left somewhere changed.
+    CsiStorageCapacityUpdated,
     /// A volume was detached from a node.
     VolumeAttachmentDeleted,
 }
@@ -86,6 +90,8 @@ impl Change {
             Self::CsiNodeAdded => "storage.k8s.io/CSINodeAdd",
             Self::CsiNodeUpdated => "storage.k8s.io/CSINodeUpdate",
             Self::CsiDriverUpdated => "storage.k8s.io/CSIDriverUpdate",
+            Self::CsiStorageCapacityAdded => "storage.k8s.io/CSIStorageCapacityAdd",
+            Self::CsiStorageCapacityUpdated => "storage.k8s.io/CSIStorageCapacityUpdate",
             Self::VolumeAttachmentDeleted => "storage.k8s.io/VolumeAttachmentDelete",
         }
     }
@@ -110,6 +116,8 @@ pub enum About {
     CsiNode(Option<Rev<CSINode>>, Rev<CSINode>),
     /// A storage driver.
     CsiDriver(Rev<CSIDriver>, Rev<CSIDriver>),
+    /// What a storage driver has left somewhere.
+    Capacity(Option<Rev<CSIStorageCapacity>>, Rev<CSIStorageCapacity>),
 }
 
 impl About {

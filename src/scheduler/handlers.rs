@@ -11,7 +11,7 @@ use api::apps_v1::{ReplicaSet, StatefulSet};
 use api::core_v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service};
 use api::policy_v1::PodDisruptionBudget;
 use api::selector::{LabelSelector, Requirement};
-use api::storage_v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
+use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use api::{Rev, Str};
 use client::{Client, Delta, Informer, InformerOptions, klog};
 use sim::Ctx;
@@ -34,6 +34,7 @@ pub(crate) struct Informers {
     classes: Informer<StorageClass>,
     csi_nodes: Informer<CSINode>,
     csi_drivers: Informer<CSIDriver>,
+    capacities: Informer<CSIStorageCapacity>,
     attachments: Informer<VolumeAttachment>,
 }
 
@@ -59,6 +60,7 @@ impl Informers {
             classes: Informer::new(client.clone(), all()),
             csi_nodes: Informer::new(client.clone(), all()),
             csi_drivers: Informer::new(client.clone(), all()),
+            capacities: Informer::new(client.clone(), all()),
             attachments: Informer::new(client.clone(), all()),
         }
     }
@@ -76,6 +78,7 @@ impl Informers {
         self.classes.run();
         self.csi_nodes.run();
         self.csi_drivers.run();
+        self.capacities.run();
         self.attachments.run();
     }
     pub async fn synced(&self) {
@@ -92,6 +95,7 @@ impl Informers {
         self.classes.synced().await;
         self.csi_nodes.synced().await;
         self.csi_drivers.synced().await;
+        self.capacities.synced().await;
         self.attachments.synced().await;
     }
     /// The pod as the informer knows it.
@@ -105,6 +109,7 @@ impl Informers {
             classes: self.classes.lister(),
             csi_nodes: self.csi_nodes.lister(),
             csi_drivers: self.csi_drivers.lister(),
+            capacities: self.capacities.lister(),
             attachments: self.attachments.lister(),
             assumed: assumed.clone(),
         }
@@ -238,6 +243,14 @@ fn register_storage(inner: &Rc<Inner>) {
     inner.informers.csi_drivers.on(move |delta| {
         if let Delta::Updated { old, new } = delta {
             own.changed(Change::CsiDriverUpdated, &About::CsiDriver(old.clone(), new.clone()), delta.revision());
+        }
+    });
+    let own = inner.clone();
+    inner.informers.capacities.on(move |delta| {
+        if let Some((old, new)) = written(delta) {
+            let (added, updated) = (Change::CsiStorageCapacityAdded, Change::CsiStorageCapacityUpdated);
+            let change = if old.is_some() { updated } else { added };
+            own.changed(change, &About::Capacity(old, new), delta.revision());
         }
     });
     let own = inner.clone();

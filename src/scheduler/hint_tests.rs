@@ -7,7 +7,7 @@ use crate::plugins;
 use crate::tests::{decode, pod};
 use api::Rev;
 use api::core_v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
-use api::storage_v1::{CSINode, StorageClass};
+use api::storage_v1::{CSINode, CSIStorageCapacity, StorageClass};
 use std::rc::Rc;
 
 const C: &str = "containers: [{name: c, image: x}]";
@@ -282,4 +282,23 @@ fn gates_and_preemption() {
     assert!(helps("SchedulingGates", &gated, Change::TargetPodSchedulingGatesEliminated, &About::Nothing));
     // Preemption itself waits for nothing: the plugin that refused the pod says when it is worth a try.
     assert!(!helps("DefaultPreemption", &gated, Change::AssignedPodDeleted, &About::Nothing));
+}
+
+#[test]
+fn more_storage_helps_less_does_not() {
+    let waiting = pod("p", &format!("{{{C}}}"));
+    let left = |rest: &str| Rev::new(1, decode::<CSIStorageCapacity>(&format!("metadata: {{name: c}}\n{rest}")));
+    for (old, new, wanted) in [
+        ("capacity: 1Gi", "capacity: 2Gi", true),
+        ("capacity: 2Gi", "capacity: 1Gi", false),
+        ("", "capacity: 1Gi", true),
+        ("capacity: 1Gi", "", false),
+        // The greatest size of a volume counts where it is said.
+        ("capacity: 1Gi\nmaximumVolumeSize: 1Gi", "capacity: 9Gi\nmaximumVolumeSize: 1Gi", false),
+    ] {
+        let (old, new) = (left(old), left(new));
+        let about = About::Capacity(Some(old), new.clone());
+        assert_eq!(helps("VolumeBinding", &waiting, Change::CsiStorageCapacityUpdated, &about), wanted);
+        assert!(helps("VolumeBinding", &waiting, Change::CsiStorageCapacityAdded, &About::Capacity(None, new)));
+    }
 }

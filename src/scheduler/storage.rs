@@ -6,7 +6,8 @@ use crate::plugins::node_affinity::term_matches;
 use crate::verdict::{Code, Reason, Rejection};
 use api::SortSmall;
 use api::core_v1::{PersistentVolume, PersistentVolumeClaim, Pod};
-use api::storage_v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
+use api::selector::LabelSelector;
+use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use api::volume::{
     BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, claim_class, claim_name, find_match, is_bound_to,
 };
@@ -42,6 +43,8 @@ pub struct Storage {
     pub csi_nodes: Lister<CSINode>,
     /// All storage drivers.
     pub csi_drivers: Lister<CSIDriver>,
+    /// How much the drivers that say so have left, by class and topology.
+    pub capacities: Lister<CSIStorageCapacity>,
     /// Which volumes are attached to which nodes.
     pub attachments: Lister<VolumeAttachment>,
     /// Volumes that were promised to claims.
@@ -56,6 +59,7 @@ impl Default for Storage {
             classes: Lister::of([]),
             csi_nodes: Lister::of([]),
             csi_drivers: Lister::of([]),
+            capacities: Lister::of([]),
             attachments: Lister::of([]),
             assumed: Rc::default(),
         }
@@ -83,8 +87,8 @@ impl PodClaims {
 pub enum Step {
     /// This volume.
     Bind(Rev<PersistentVolume>, Rev<PersistentVolumeClaim>),
-    /// One that its provisioner makes for the node.
-    Provision(Rev<PersistentVolumeClaim>),
+    /// One that its provisioner makes for the node, out of this capacity where its driver says how much it has.
+    Provision(Rev<PersistentVolumeClaim>, Option<Rev<CSIStorageCapacity>>),
 }
 
 impl Storage {
@@ -195,21 +199,50 @@ impl Storage {
                 continue;
             }
             let class = self.class(&claim);
-            let can_provision = class
-                .is_some_and(|c| !c.provisioner.is_empty() && c.provisioner != NO_PROVISIONER && in_topology(&c, node));
-            if !can_provision {
+            let can_provision = |c: &Rev<StorageClass>| {
+                !c.provisioner.is_empty() && c.provisioner != NO_PROVISIONER && in_topology(c, node)
+            };
+            let Some(class) = class.filter(can_provision) else {
                 reasons.push(NO_VOLUME);
                 break;
+            };
+            match self.capacity_for(&claim, &class, node) {
+                Ok(capacity) => steps.push(Step::Provision(claim, capacity)),
+                Err(NotEnough) => {
+                    reasons.push("node(s) did not have enough free storage");
+                    break;
+                }
             }
-            steps.push(Step::Provision(claim));
         }
         if reasons.is_empty() { Ok(steps) } else { Err(reject(reasons)) }
     }
 
+    /// The capacity that a class's driver makes a claim's volume of, if the driver says how much it has
+    /// (`hasEnoughCapacity`).
+    fn capacity_for(
+        &self,
+        claim: &PersistentVolumeClaim,
+        class: &StorageClass,
+        node: &NodeInfo,
+    ) -> Result<Option<Rev<CSIStorageCapacity>>, NotEnough> {
+        let Some(size) = claim.spec.resources.requests.get("storage") else { return Ok(None) };
+        let driver = self.csi_drivers.get("", &class.provisioner);
+        if driver.is_none_or(|d| d.spec.storage_capacity != Some(true)) {
+            return Ok(None);
+        }
+        let fits = |c: &Rev<CSIStorageCapacity>| {
+            c.storage_class_name == class.metadata.name
+                && volume_limit(c).is_some_and(|limit| limit >= size.value())
+                && c.node_topology.is_some()
+                && LabelSelector::from_ptr(&c.node_topology).is_ok_and(|s| s.matches(&node.node.metadata.labels))
+        };
+        self.capacities.list().into_iter().find(fits).map(Some).ok_or(NotEnough)
+    }
+
     /// Promises the volumes of a plan (`AssumePodVolumes`).
     pub(crate) fn assume(&self, plan: Vec<Step>) -> Vec<Step> {
-        let bound = |step| match step {
-            Step::Provision(claim) => Step::Provision(claim),
+        let bound = |step: Step| match step {
+            Step::Provision(..) => step,
             Step::Bind(volume, claim) => {
                 let mut new = (*volume).clone();
                 if !is_bound_to(&volume, &claim) {
@@ -260,7 +293,7 @@ impl Storage {
                         *promised = written;
                     }
                 }
-                Step::Provision(claim) => {
+                Step::Provision(claim, _) => {
                     claims.push(Key::of(&claim.metadata));
                     let mut new = (*claim).clone();
                     new.metadata.annotations.insert(SELECTED_NODE, node.into());
@@ -295,9 +328,17 @@ impl Step {
     fn volume(&self) -> Option<Str> {
         match self {
             Step::Bind(volume, _) => Some(volume.metadata.name.clone()),
-            Step::Provision(_) => None,
+            Step::Provision(..) => None,
         }
     }
+}
+
+/// There is no capacity that is enough.
+struct NotEnough;
+
+/// The largest volume that can be made out of a capacity, in bytes.
+pub(crate) fn volume_limit(capacity: &CSIStorageCapacity) -> Option<i64> {
+    capacity.maximum_volume_size.as_ref().or(capacity.capacity.as_ref()).map(api::Quantity::value)
 }
 
 /// Whether a volume can be reached from a node (`CheckNodeAffinity`).

@@ -187,3 +187,54 @@ fn node_volume_limits() {
     assert_eq!(verdicts(&claiming("p", "c"), &cluster(&[], &[], std::slice::from_ref(&driver), &[])), [text]);
     assert_eq!(verdicts(&claiming("p", "c"), &cluster(&[], &[limit(5)], &[driver], &[])), [""]);
 }
+
+/// A claim that waits for a node, of a class whose driver says what it has left.
+fn wanting(size: &str) -> (String, [String; 1], [String; 1]) {
+    let claim = format!(
+        "metadata: {{name: data, namespace: default}}\nspec: {{storageClassName: fast, accessModes: [ReadWriteOnce], \
+         resources: {{requests: {{storage: {size}}}}}}}"
+    );
+    let class = "metadata: {name: fast}\nprovisioner: csi.example.com\nvolumeBindingMode: WaitForFirstConsumer";
+    let driver = "metadata: {name: csi.example.com}\nspec: {storageCapacity: true}";
+    (claim, [class.to_string()], [driver.to_string()])
+}
+
+fn capacity(name: &str, zone: &str, rest: &str) -> String {
+    format!(
+        "metadata: {{name: {name}, namespace: kube-system}}\nstorageClassName: fast\n\
+         nodeTopology: {{matchLabels: {{topology.kubernetes.io/zone: {zone}}}}}\n{rest}"
+    )
+}
+
+#[test]
+fn storage_that_is_left() {
+    let short = "VolumeBinding node(s) did not have enough free storage";
+    let all = [
+        capacity("a", "za", "capacity: 10Gi"),
+        capacity("b", "zb", "capacity: 100Gi\nmaximumVolumeSize: 4Gi"),
+        "metadata: {name: c, namespace: kube-system}\nstorageClassName: fast\ncapacity: 1Ti".to_string(),
+    ];
+    let cluster = |size: &str, report: bool| {
+        let (claim, class, driver) = wanting(size);
+        stored(three(), |s| {
+            s.claims = lister(&[claim]);
+            s.classes = lister(&class);
+            if report {
+                s.csi_drivers = lister(&driver);
+            }
+            s.capacities = lister(&all);
+        })
+    };
+    let pod = claiming("p", "data");
+    // The capacity without topology reaches no node; a volume's greatest size counts before all that is left.
+    assert_eq!(verdicts(&pod, &cluster("4Gi", true)), ["", "", short]);
+    assert_eq!(verdicts(&pod, &cluster("5Gi", true)), ["", short, short]);
+    assert_eq!(verdicts(&pod, &cluster("11Gi", true)), [short, short, short]);
+    // A driver that does not say so is not asked.
+    assert_eq!(verdicts(&pod, &cluster("11Gi", false)), ["", "", ""]);
+    // The node that would be filled less is better.
+    let (snapshot, score) = (cluster("4Gi", true), plugins::named("VolumeBinding").unwrap().score.unwrap());
+    let cycle = Cycle::new(&pod, &snapshot, None);
+    let scores: Vec<i64> = snapshot.nodes.iter().map(|n| score(&cycle, n)).collect();
+    assert_eq!(scores, [60, 96, 0]);
+}
