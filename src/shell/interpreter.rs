@@ -24,6 +24,14 @@ pub trait Tools {
     fn start(&self) -> Signals {
         Signals::default()
     }
+    /// Whose the shell's process is; 0 is root.
+    fn user(&self) -> u32 {
+        1000
+    }
+    /// What an interactive shell of that name asks with, unless `PS1` says otherwise (`interactive::expand`).
+    fn prompt(&self, _shell: &str) -> &'static str {
+        "\\$ "
+    }
     /// Sends a signal, or looks only where there is none, to a process that is no job of the shell; whether there is
     /// such a process.
     fn signal(&self, _process: u32, _signal: Option<&'static str>) -> bool {
@@ -113,6 +121,8 @@ pub struct Shell {
     pub(crate) jobs: Rc<RefCell<Vec<Job>>>,
     pub(crate) last_job: u32,
     depth: u32,
+    /// Whether somebody types its lines.
+    pub(crate) interactive: bool,
     /// Whether it is a part of another shell's process: signals to that are not for it.
     pub(crate) subshell: bool,
 }
@@ -151,6 +161,7 @@ impl Shell {
             jobs: Rc::default(),
             last_job: 0,
             depth: 0,
+            interactive: false,
             subshell: false,
         }
     }
@@ -164,6 +175,16 @@ impl Shell {
     /// The status of the last command.
     pub fn status(&self) -> i32 {
         self.status
+    }
+    pub(crate) fn set_status(&mut self, status: i32) {
+        self.status = status;
+    }
+    /// What it asks the next line with, or a `further` line of the same command.
+    pub(crate) fn prompt(&self, further: bool) -> String {
+        let name = self.name.rsplit('/').next().unwrap_or_default();
+        let own = if further { "> " } else { self.tools.prompt(name) };
+        let set = self.variables.get(if further { "PS2" } else { "PS1" });
+        crate::interactive::expand(set.map_or(own, String::as_str), self.tools.user(), self)
     }
     /// The current directory.
     pub fn cwd(&self) -> &str {
@@ -202,6 +223,7 @@ impl Shell {
     /// A complaint of the shell itself.
     pub(crate) fn complaint(&self, what: &str) -> String {
         match self.dialect {
+            Dialect::Bash if self.interactive => format!("bash: {what}\n"),
             Dialect::Bash => format!("bash: line 1: {what}\n"),
             Dialect::Busybox => format!("sh: {what}\n"),
         }

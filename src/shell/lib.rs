@@ -5,12 +5,14 @@
 mod arithmetic;
 mod builtins;
 mod expand;
+mod interactive;
 mod interpreter;
 pub mod pattern;
 pub mod process;
 mod signals;
 mod syntax;
 pub mod tools;
+pub mod tty;
 
 pub use builtins::NAMES as BUILTINS;
 pub use interpreter::{Dialect, Flow, Io, Shell, Tools};
@@ -21,13 +23,14 @@ pub use syntax::is_incomplete;
 use futures_util::future::Either;
 use std::rc::Rc;
 
-/// `sh`: runs `-c TEXT`, a script named by its path, or standard input; its exit code, 128 and the signal's number if
+/// `sh`: runs `-c TEXT`, a script named by its path, or standard input, with prompts where that is a terminal or `-i`
+/// is given; its exit code, 128 and the signal's number if
 /// one ended it.
 pub async fn sh(ctx: sim::Ctx, process: Process, tools: Rc<dyn Tools>, dialect: Dialect, signals: Signals) -> i32 {
     let io = Io { stdin: process.stdin.clone(), stdout: process.stdout.clone(), stderr: process.stderr.clone() };
     let mut shell = Shell::new(&ctx, tools, dialect, &process, signals.clone());
     let mut arguments = process.args.iter().skip(1);
-    let mut text = None;
+    let (mut text, mut interactive) = (None, process.stdin.is_terminal());
     while let Some(word) = arguments.next() {
         let Some(flags) = word.strip_prefix('-').filter(|f| !f.is_empty()) else {
             // A script.
@@ -53,13 +56,18 @@ pub async fn sh(ctx: sim::Ctx, process: Process, tools: Rc<dyn Tools>, dialect: 
             }
             break;
         }
+        interactive |= flags.contains('i') && !flags.starts_with('-');
     }
     let text = match text {
-        Some(text) => text,
-        None => String::from_utf8_lossy(&process.read_all().await).into_owned(),
+        Some(text) => Some(text),
+        None if interactive => None,
+        None => Some(String::from_utf8_lossy(&process.read_all().await).into_owned()),
     };
     let run = async {
-        shell.run(&text, &io).await;
+        match &text {
+            Some(text) => _ = shell.run(text, &io).await,
+            None => interactive::run(&mut shell, &io, &signals).await,
+        }
         shell.finish(&io).await;
         shell.status()
     };

@@ -1,5 +1,6 @@
 //! What a program is started with: arguments, environment, files, and the three standard streams.
 
+use crate::signals::Signals;
 use sim::Ctx;
 use sim::sync::Notify;
 use std::cell::{Cell, RefCell};
@@ -108,6 +109,12 @@ pub trait Input {
     fn is_terminal(&self) -> bool {
         false
     }
+    /// Hands a terminal's keys on as they are typed, Ctrl+C and Ctrl+D among them (`cfmakeraw`), or no longer.
+    fn set_raw(&self, _raw: bool) {}
+    /// A shell reads from the terminal now: it gets the signals that keys stand for.
+    fn enter(&self, _shell: &Signals) {}
+    /// That shell no longer does.
+    fn leave(&self, _shell: &Signals) {}
 }
 
 /// Takes the first line off `chunks`, which are what has been read so far; none if it has not ended yet.

@@ -102,6 +102,10 @@ impl Signals {
             arrived: Notify::new(),
         }))
     }
+    /// Whether both are those of the same process.
+    pub fn same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
     /// The process' number, `$$`.
     pub fn id(&self) -> u32 {
         self.0.id

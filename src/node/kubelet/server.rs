@@ -2,7 +2,7 @@
 
 use super::kubelet::Kubelet;
 use super::record::PodRecordExt;
-use crate::runtime::cri::{Call, LogQuery, Reply};
+use crate::runtime::cri::{Call, LogQuery, Reply, Stdin};
 use crate::runtime::log::{Line, Stream};
 use api::core_v1::{ContainerStatus, PodStatus};
 use api::meta_v1::{self, StatusCause, StatusDetails};
@@ -261,10 +261,15 @@ impl Call10250 {
             Ok(id) => id,
             Err((code, why)) => return self.respond(code, Answer::Text(why.into())),
         };
+        let stdin = match (options.tty, options.stdin) {
+            (true, _) => Stdin::Tty,
+            (false, true) => Stdin::Pipe,
+            (false, false) => Stdin::None,
+        };
         let argv = options.command.iter().map(ToString::to_string).collect();
         self.respond(101, Answer::Stream);
         let runtime = self.kubelet.runtime.clone();
-        let mut answers = runtime.start(Call::Exec(id, argv, options.stdin));
+        let mut answers = runtime.start(Call::Exec(id, argv, stdin));
         let exec = answers.id();
         let feed = async {
             while let Some(data) = input.next().await {
@@ -280,9 +285,7 @@ impl Call10250 {
             while let Some(answer) = answers.next().await {
                 match answer {
                     Ok(Reply::Exec(stream, bytes)) => {
-                        let channel =
-                            if stream == Stream::Stdout || options.tty { Channel::Stdout } else { Channel::Stderr };
-                        self.data(channel, bytes);
+                        self.data(channel(stream), bytes);
                     }
                     Ok(Reply::Exited(0)) => return Ok(()),
                     Ok(Reply::Exited(code)) => return Err(exit_status(code)),
@@ -318,8 +321,7 @@ impl Call10250 {
         };
         self.respond(101, Answer::Stream);
         let runtime = self.kubelet.runtime.clone();
-        let query = LogQuery { tail: Some(0), follow: true, ..LogQuery::default() };
-        let mut lines = runtime.start(Call::ReadLog(id.clone(), query));
+        let mut written = runtime.start(Call::Attach(id.clone()));
         let feed = async {
             while let Some(data) = input.next().await {
                 let over = data.is_empty();
@@ -331,13 +333,9 @@ impl Call10250 {
             std::future::pending::<()>().await;
         };
         let read = async {
-            while let Some(Ok(answer)) = lines.next().await {
-                let Reply::Log(batch) = answer else { continue };
-                for line in &batch {
-                    let mut text = Vec::new();
-                    write_line(&mut text, line, false);
-                    let channel = if line.stream == Stream::Stdout { Channel::Stdout } else { Channel::Stderr };
-                    self.data(channel, text.into());
+            while let Some(Ok(answer)) = written.next().await {
+                if let Reply::Exec(stream, bytes) = answer {
+                    self.data(channel(stream), bytes);
                 }
             }
         };
@@ -347,6 +345,13 @@ impl Call10250 {
             let _ = runtime.done(Call::Input(id.clone(), None)).await;
         }
         self.end(Some(success()));
+    }
+}
+
+fn channel(stream: Stream) -> Channel {
+    match stream {
+        Stream::Stdout => Channel::Stdout,
+        Stream::Stderr => Channel::Stderr,
     }
 }
 

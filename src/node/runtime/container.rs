@@ -1,16 +1,18 @@
 //! Containers: made, started, stopped, killed, removed; commands run in them; their logs read.
 
-use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, Reply, State};
+use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, Reply, State, Stdin};
+use super::images::Base;
 use super::log::{Line, Log, Stream};
 use super::memory::Memory;
 use super::program::{Guest, LogOutput, Machine, Runnable, Signals, SinkOutput};
 use super::service::Runtime;
 use super::signal::Signal;
-use super::state::{Container, Live, parse_ip};
+use super::state::{Container, Feed, Live, Watchers, parse_ip};
 use super::tools;
 use crate::files::{Tree, View};
 use api::Str;
-use shell::process::{Bytes, Files, Input, LocalFuture, Output, PipeWriter, Process, pipe};
+use shell::process::{Bytes, Files, Input, LocalFuture, Output, Process};
+use shell::tty::{Tty, TtyOutput};
 use sim::Duration;
 use sim::sync::Notify;
 use std::cell::RefCell;
@@ -67,7 +69,7 @@ impl Runtime {
             let _ = root.put(path, content.replace("{version}", tag.version).as_bytes(), 0o644);
         }
         if repository.shell {
-            tools::install(&root);
+            tools::install(&root, tag.name.contains("alpine") || repository.base == Base::Busybox);
         }
         let _ = root.make_dirs("/tmp", 0o1777);
         let container = Container { status, config, repository, tag, log: Rc::default(), root, live: None };
@@ -109,6 +111,8 @@ impl Runtime {
             files,
             image: container.repository,
             version: container.tag.version,
+            base: if container.tag.name.contains("alpine") { Base::Busybox } else { container.repository.base },
+            user: u32::try_from(container.status.uid).unwrap_or(0),
             memory: Memory::new(config.memory_limit),
             signals: Signals::default(),
             processes: shell::Processes::default(),
@@ -132,31 +136,53 @@ impl Runtime {
         };
         let signals = machine.signals.clone();
         let log = container.log.clone();
-        let (stdin, writer): (Rc<dyn Input>, _) = if config.stdin {
-            let (writer, reader) = pipe();
-            (Rc::new(reader), Some(Rc::new(writer)))
-        } else {
-            (Rc::new(Bytes::default()), None)
+        let (stdin, feed) = Feed::new(match (config.stdin, config.tty) {
+            (_, true) => Stdin::Tty,
+            (true, false) => Stdin::Pipe,
+            (false, false) => Stdin::None,
+        });
+        let watchers: Rc<Watchers> = Rc::default();
+        let output = |stream| -> Rc<dyn Output> {
+            Rc::new(LogOutput { ctx: self.ctx.clone(), log: log.clone(), stream, watchers: watchers.clone() })
         };
-        let output = |stream| Rc::new(LogOutput { ctx: self.ctx.clone(), log: log.clone(), stream });
+        let (stdout, stderr, tty) = match &feed {
+            // A terminal shows both, as they come.
+            Some(Feed::Tty(tty)) => {
+                let screen: Rc<dyn Output> = Rc::new(TtyOutput(output(Stream::Stdout)));
+                (screen.clone(), screen, Some(tty.clone()))
+            }
+            _ => (output(Stream::Stdout), output(Stream::Stderr), None),
+        };
         let process = Process {
             args: argv,
             env: env.clone(),
             cwd: cwd.clone(),
             files: machine.files.clone(),
             stdin,
-            stdout: output(Stream::Stdout),
-            stderr: output(Stream::Stderr),
+            stdout,
+            stderr,
         };
         let running =
             run(&program, Guest { ctx: self.ctx.clone(), process, signals: signals.clone(), machine: machine.clone() });
         container.status.state = State::Running;
         container.status.started_at = now;
         let (runtime, of) = (self.clone(), id.clone());
-        let held = machine.clone();
+        let (held, keys) = (machine.clone(), signals.clone());
         let task = self.ctx.spawn("container", async move {
             let exhausted = held.memory.exhausted();
-            futures_util::pin_mut!(exhausted);
+            let typed = async {
+                let Some(tty) = tty else { return std::future::pending().await };
+                loop {
+                    Signal::parse(tty.next_signal().await).into_iter().for_each(|signal| keys.send(signal));
+                }
+            };
+            let running = async {
+                match futures_util::future::select(running, Box::pin(typed)).await {
+                    futures_util::future::Either::Left((code, _)) => code,
+                    futures_util::future::Either::Right((never, _)) => never,
+                }
+            };
+            futures_util::pin_mut!(exhausted, running);
             match futures_util::future::select(exhausted, running).await {
                 futures_util::future::Either::Left(_) => {
                     runtime.ended(&of, Signal::Kill.exit_code(), "OOMKilled");
@@ -168,7 +194,7 @@ impl Runtime {
             }
         });
         container.live =
-            Some(Live { machine, signals, env, cwd, stdin: writer, tasks: vec![task], ended: Notify::new() });
+            Some(Live { machine, signals, env, cwd, stdin: feed, watchers, tasks: vec![task], ended: Notify::new() });
         let uid = container.status.pod_uid.clone();
         drop(containers);
         self.touch(&uid);
@@ -235,17 +261,40 @@ impl Runtime {
     }
 
     /// A running container's standard input, if it is open; `over` closes it where its pod wants that.
-    pub(super) fn stdin_of(&self, id: &str, over: bool) -> Option<Rc<PipeWriter>> {
+    pub(super) fn stdin_of(&self, id: &str, over: bool) -> Option<Feed> {
         let mut containers = self.disk.containers.borrow_mut();
         let container = containers.get_mut(id)?;
         let live = container.live.as_mut()?;
         if over {
             if container.config.stdin_once {
-                live.stdin = None;
+                live.stdin.take().inspect(Feed::close);
             }
             return None;
         }
-        live.stdin.clone()
+        live.stdin.clone().filter(|_| container.config.stdin)
+    }
+
+    /// Hands what a container's first process writes from now on to `part`, until it ends.
+    pub(super) async fn attach(&self, id: &str, part: impl Fn(Stream, Rc<[u8]>)) -> Result<(), CriError> {
+        use futures_util::StreamExt;
+        let mut written = {
+            let containers = self.disk.containers.borrow();
+            let Some(container) = containers.get(id) else {
+                return Err(CriError::not_found(format!(
+                    "an error occurred when try to find container \"{id}\": not found"
+                )));
+            };
+            let Some(live) = &container.live else { return Ok(()) };
+            if let Some(Feed::Tty(tty)) = &live.stdin {
+                // Who attaches tells the size of his terminal.
+                tty.signal("WINCH");
+            }
+            live.watchers.watch()
+        };
+        while let Some((stream, bytes)) = written.next().await {
+            part(stream, bytes);
+        }
+        Ok(())
     }
 
     /// Gives a container another memory limit. A limit that it exceeds already is refused with what it holds.
@@ -288,6 +337,7 @@ impl Runtime {
         stdin: Rc<dyn Input>,
         stdout: Rc<dyn Output>,
         stderr: Rc<dyn Output>,
+        tty: Option<Tty>,
     ) -> Result<i32, CriError> {
         let (machine, env, cwd, ended) = {
             let containers = self.disk.containers.borrow();
@@ -310,12 +360,27 @@ impl Runtime {
             )));
         };
         let process = Process { args: argv, env, cwd, files: machine.files.clone(), stdin, stdout, stderr };
-        let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals: Signals::default(), machine });
+        let signals = Signals::default();
+        let interrupted = tty.map(|tty| interrupted(tty, signals.clone(), self.ctx.clone()));
+        let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals, machine });
         // The command dies with the container.
-        futures_util::pin_mut!(ended);
-        match futures_util::future::select(running, ended).await {
+        let killed = async {
+            let interrupted = futures_util::future::OptionFuture::from(interrupted);
+            let interrupted = async {
+                match interrupted.await {
+                    Some(code) => code,
+                    None => std::future::pending().await,
+                }
+            };
+            futures_util::pin_mut!(ended, interrupted);
+            match futures_util::future::select(ended, interrupted).await {
+                futures_util::future::Either::Left(_) => Signal::Kill.exit_code(),
+                futures_util::future::Either::Right((code, _)) => code,
+            }
+        };
+        match futures_util::future::select(running, Box::pin(killed)).await {
             futures_util::future::Either::Left((code, _)) => Ok(code & 0xff),
-            futures_util::future::Either::Right(_) => Ok(Signal::Kill.exit_code()),
+            futures_util::future::Either::Right((code, _)) => Ok(code),
         }
     }
 
@@ -334,7 +399,7 @@ impl Runtime {
             let room = EXEC_OUTPUT.saturating_sub(said.len());
             said.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
         }));
-        let run = self.exec(id, argv, Rc::new(Bytes::default()), keep.clone(), keep);
+        let run = self.exec(id, argv, Rc::new(Bytes::default()), keep.clone(), keep, None);
         let code = if patience.is_zero() {
             run.await?
         } else {
@@ -400,6 +465,20 @@ impl Runtime {
     }
 }
 
+/// Passes on the signals of a terminal's keys; the exit code once one comes that the program takes no notice of,
+/// which therefore ends it.
+async fn interrupted(tty: Tty, signals: Signals, ctx: sim::Ctx) -> i32 {
+    loop {
+        let Some(signal) = Signal::parse(tty.next_signal().await) else { continue };
+        signals.send(signal);
+        // A program that waits for signals has taken it when all others had their turn.
+        ctx.sleep(Duration::from_nanos(1)).await;
+        if signals.waiting() {
+            return signal.exit_code();
+        }
+    }
+}
+
 /// Starts a program.
 fn run(program: &Runnable, guest: Guest) -> LocalFuture<'static, i32> {
     match program {
@@ -452,7 +531,11 @@ pub(super) fn find(machine: &Rc<Machine>, name: &str) -> Option<Runnable> {
         |own: &str| own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')));
     let own = machine.image.programs.iter().find(|(own, _)| matches(own));
     let tool = || tools::find(name).or_else(|| tools::find_runner(machine, name));
-    own.map(|(_, program)| Runnable::Own(*program)).or_else(|| machine.image.shell.then(tool).flatten())
+    let bash = || (machine.base == Base::Debian && ["bash", "/bin/bash", "/usr/bin/bash"].contains(&name)).then_some(tools::BASH);
+    own.map(|(_, program)| Runnable::Own(*program)).or_else(|| {
+        let found = || bash().map(Runnable::Own).or_else(tool);
+        machine.image.shell.then(found).flatten()
+    })
 }
 
 /// Go's error of looking up or starting a program that isn't there.

@@ -223,6 +223,17 @@ pub struct LogQuery {
     pub stream: Option<super::log::Stream>,
 }
 
+/// What a command reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stdin {
+    /// Nothing.
+    None,
+    /// Bytes that are sent to it.
+    Pipe,
+    /// Keys: it has a terminal, and all it writes goes to that.
+    Tty,
+}
+
 /// What the kubelet asks for.
 #[derive(Clone)]
 pub enum Call {
@@ -261,9 +272,11 @@ pub enum Call {
     /// Reads a log: [`Reply::Log`] until it ends or the reader goes.
     ReadLog(Str, LogQuery),
     /// Runs a command with streams: [`Reply::Exec`] until it ends.
-    Exec(Str, Vec<String>, bool),
+    Exec(Str, Vec<String>, Stdin),
     /// Input for the running [`Call::Exec`] of that number; `None` ends it.
     ExecInput(u64, Option<Rc<[u8]>>),
+    /// What a container's first process writes from now on: [`Reply::Exec`] until it ends.
+    Attach(Str),
     /// Input for a container's first process; `None`: who attached is gone.
     Input(Str, Option<Rc<[u8]>>),
     /// Nobody waits for the answers of that number any more.

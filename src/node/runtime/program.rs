@@ -1,10 +1,11 @@
 //! What a program in a container sees, and how it is written.
 
 use super::http::{HttpRequest, HttpResponse};
-use super::images::Repository;
+use super::images::{Base, Repository};
 use super::log::{Log, Stream};
 use super::memory::Memory;
 use super::signal::Signal;
+use super::state::Watchers;
 use crate::files::View;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -44,6 +45,10 @@ pub struct Machine {
     pub image: &'static Repository,
     /// The image's version.
     pub version: &'static str,
+    /// What the image is built on.
+    pub base: Base,
+    /// Whose its programs are; 0 is root.
+    pub user: u32,
     /// What its programs hold.
     pub memory: Memory,
     /// Signals to its first process.
@@ -155,11 +160,14 @@ pub struct LogOutput {
     pub log: Rc<RefCell<Log>>,
     /// As which stream.
     pub stream: Stream,
+    /// Who sees it at once.
+    pub(super) watchers: Rc<Watchers>,
 }
 
 impl Output for LogOutput {
     fn write<'a>(&'a self, bytes: &'a [u8]) -> LocalFuture<'a, Result<(), BrokenPipe>> {
         self.log.borrow_mut().write(self.ctx.unix_nanos(), self.stream, bytes);
+        self.watchers.tell(self.stream, bytes);
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -194,6 +202,10 @@ impl Signals {
         }
         queue.push_back(signal);
         self.0.changed.notify();
+    }
+    /// Whether a signal waits that nobody took.
+    pub fn waiting(&self) -> bool {
+        !self.0.queue.borrow().is_empty()
     }
     /// Whether both are those of the same program.
     pub fn same(&self, other: &Self) -> bool {

@@ -6,9 +6,10 @@ use super::log::Stream;
 use super::program::SinkOutput;
 use super::reference::Reference;
 use super::registry::{Registry, digest};
-use super::state::{Disk, Sandbox, Stored, image, parse_ip};
+use super::state::{Disk, Feed, Sandbox, Stored, image, parse_ip};
 use api::Str;
-use shell::process::{Bytes, Input, Output, PipeWriter, pipe};
+use shell::process::Output;
+use shell::tty::TtyOutput;
 use sim::{Conn, Ctx, Duration, JoinHandle, Rng, Severity};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +83,7 @@ pub(super) struct Peer {
     told: Cell<bool>,
     /// Calls that can be cancelled: logs and execs that run.
     running: RefCell<BTreeMap<u64, JoinHandle<()>>>,
-    inputs: RefCell<BTreeMap<u64, Rc<PipeWriter>>>,
+    inputs: RefCell<BTreeMap<u64, Feed>>,
 }
 
 /// Runs the runtime until its process ends.
@@ -127,10 +128,20 @@ async fn serve(runtime: Rc<Runtime>, peer: Rc<Peer>) {
                     (Some(input), Some(chunk)) => {
                         runtime.ctx.spawn("input", async move { input.write(&chunk).await });
                     }
-                    _ => {
+                    (input, _) => {
+                        input.inspect(Feed::close);
                         peer.inputs.borrow_mut().remove(&which);
                     }
                 }
+            }
+            Call::Attach(container) => {
+                let (runtime, to) = (runtime.clone(), peer.clone());
+                let task = runtime.ctx.clone().spawn("attach", async move {
+                    let result = runtime.attach(&container, |stream, bytes| to.part(id, Reply::Exec(stream, bytes))).await;
+                    to.answer(id, result.map(|()| Reply::Done));
+                    to.running.borrow_mut().remove(&id);
+                });
+                peer.running.borrow_mut().insert(id, task);
             }
             Call::ReadLog(container, query) => {
                 let (runtime, to) = (runtime.clone(), peer.clone());
@@ -143,21 +154,28 @@ async fn serve(runtime: Rc<Runtime>, peer: Rc<Peer>) {
             }
             Call::Exec(container, argv, stdin) => {
                 let (runtime, to) = (runtime.clone(), peer.clone());
-                let input: Rc<dyn Input> = if stdin {
-                    let (writer, reader) = pipe();
-                    peer.inputs.borrow_mut().insert(id, Rc::new(writer));
-                    Rc::new(reader)
-                } else {
-                    Rc::new(Bytes::default())
+                let (input, feed) = Feed::new(stdin);
+                let tty = match &feed {
+                    Some(Feed::Tty(tty)) => Some(tty.clone()),
+                    _ => None,
                 };
+                if let Some(feed) = feed {
+                    peer.inputs.borrow_mut().insert(id, feed);
+                }
                 let output = |stream| -> Rc<dyn Output> {
                     let to = to.clone();
                     Rc::new(SinkOutput(move |bytes: &[u8]| to.part(id, Reply::Exec(stream, bytes.into()))))
                 };
-                let (out, err) = (output(Stream::Stdout), output(Stream::Stderr));
+                let (out, err) = match &tty {
+                    None => (output(Stream::Stdout), output(Stream::Stderr)),
+                    Some(_) => {
+                        let screen: Rc<dyn Output> = Rc::new(TtyOutput(output(Stream::Stdout)));
+                        (screen.clone(), screen)
+                    }
+                };
                 let task = runtime.ctx.clone().spawn("exec", async move {
                     runtime.ctx.sleep(runtime.settings.costs.exec).await;
-                    let result = runtime.exec(&container, argv, input, out, err).await;
+                    let result = runtime.exec(&container, argv, input, out, err, tty).await;
                     to.answer(id, result.map(Reply::Exited));
                     to.inputs.borrow_mut().remove(&id);
                     to.running.borrow_mut().remove(&id);
@@ -273,8 +291,7 @@ impl Runtime {
             }
             Call::Input(id, chunk) => {
                 if let Some(stdin) = self.stdin_of(&id, chunk.is_none()) {
-                    // A container that is gone reads nothing.
-                    let _ = stdin.write(chunk.as_deref().unwrap_or_default()).await;
+                    stdin.write(chunk.as_deref().unwrap_or_default()).await;
                 }
                 Ok(Reply::Done)
             }
@@ -287,7 +304,7 @@ impl Runtime {
                 ctx.sleep(costs.exec).await;
                 self.exec_sync(&id, argv, patience).await.map(|(code, out)| Reply::Ran(code, out))
             }
-            Call::ReadLog(..) | Call::Exec(..) | Call::ExecInput(..) | Call::Cancel(_) => Ok(Reply::Done),
+            Call::ReadLog(..) | Call::Attach(..) | Call::Exec(..) | Call::ExecInput(..) | Call::Cancel(_) => Ok(Reply::Done),
         }
     }
 

@@ -1,16 +1,17 @@
 //! What the runtime keeps on the node's disk, and what of it lives only as long as the power is on.
 
-use super::cri::{ContainerConfig, ContainerStatus, Image, PodRecord, SandboxStatus, State, Usage};
+use super::cri::{ContainerConfig, ContainerStatus, Image, PodRecord, SandboxStatus, State, Stdin, Usage};
 use super::images::{REPOSITORIES, Repository, Tag};
 use super::ipam::Ipam;
-use super::log::Log;
+use super::log::{Log, Stream};
 use super::program::Signals;
 use super::registry::digest;
 use crate::files::Tree;
 use api::Str;
-use shell::process::PipeWriter;
+use shell::process::{Bytes, Input, Output, PipeWriter, pipe};
+use shell::tty::Tty;
 use sim::JoinHandle;
-use sim::sync::Notify;
+use sim::sync::{Notify, mpsc};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -33,6 +34,64 @@ pub(super) struct Container {
     pub live: Option<Live>,
 }
 
+/// The other end of a program's standard input.
+#[derive(Clone)]
+pub(super) enum Feed {
+    Pipe(Rc<PipeWriter>),
+    Tty(Tty),
+}
+
+impl Feed {
+    /// Both ends.
+    pub fn new(stdin: Stdin) -> (Rc<dyn Input>, Option<Self>) {
+        match stdin {
+            Stdin::None => (Rc::new(Bytes::default()), None),
+            Stdin::Pipe => {
+                let (writer, reader) = pipe();
+                (Rc::new(reader), Some(Self::Pipe(Rc::new(writer))))
+            }
+            Stdin::Tty => {
+                let tty = Tty::default();
+                (Rc::new(tty.clone()), Some(Self::Tty(tty)))
+            }
+        }
+    }
+    /// Writes into it; a program that is gone reads nothing.
+    pub async fn write(&self, bytes: &[u8]) {
+        match self {
+            Self::Pipe(pipe) => _ = pipe.write(bytes).await,
+            Self::Tty(tty) => tty.keys(bytes),
+        }
+    }
+    /// No more comes. A pipe ends with its last writer.
+    pub fn close(&self) {
+        if let Self::Tty(tty) = self {
+            tty.hang_up();
+        }
+    }
+}
+
+/// What a process writes goes to its log and to those who are attached to it.
+#[derive(Default)]
+pub(super) struct Watchers(RefCell<Vec<mpsc::UnboundedSender<(Stream, Rc<[u8]>)>>>);
+
+impl Watchers {
+    /// All that is written from now on.
+    pub fn watch(&self) -> mpsc::UnboundedReceiver<(Stream, Rc<[u8]>)> {
+        let (sender, receiver) = mpsc::unbounded();
+        self.0.borrow_mut().push(sender);
+        receiver
+    }
+    /// Something was written.
+    pub fn tell(&self, stream: Stream, bytes: &[u8]) {
+        let mut all = self.0.borrow_mut();
+        if !all.is_empty() {
+            let bytes: Rc<[u8]> = bytes.into();
+            all.retain(|watcher| watcher.unbounded_send((stream, bytes.clone())).is_ok());
+        }
+    }
+}
+
 /// A running container.
 pub(super) struct Live {
     pub machine: Rc<super::program::Machine>,
@@ -40,7 +99,9 @@ pub(super) struct Live {
     pub env: BTreeMap<String, String>,
     pub cwd: String,
     /// Standard input of the first process, while it is open.
-    pub stdin: Option<Rc<PipeWriter>>,
+    pub stdin: Option<Feed>,
+    /// Who sees what the first process writes.
+    pub watchers: Rc<Watchers>,
     /// The first process and those of execs.
     pub tasks: Vec<JoinHandle<()>>,
     /// Wakes when the first process ends.

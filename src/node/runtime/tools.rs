@@ -1,6 +1,7 @@
 //! The shell and its tools in an image: found by name.
 
 use super::http::HttpRequest;
+use super::images::Base;
 use super::program::{Guest, OwnProgram, Runnable, fetch};
 use super::signal::Signal;
 use super::state::parse_ip;
@@ -18,9 +19,10 @@ const OWN: &[(&str, OwnProgram)] = &[("ash", sh), ("hostname", hostname), ("sh",
 const BUILTINS: &[&str] = &["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
 
 /// Puts the tools' files into an image's root.
-pub(super) fn install(root: &Tree) {
+pub(super) fn install(root: &Tree, busybox: bool) {
     let content: Rc<[u8]> = Rc::from(b"\x7fELF".as_slice());
     let names = OWN.iter().map(|(n, _)| *n).chain(BUILTINS.iter().copied()).chain(shell::tools::names());
+    let names = names.chain((!busybox).then_some("bash"));
     let _ = root.make_dirs("/bin", 0o755);
     for name in names {
         let _ = root.insert(&format!("/bin/{name}"), crate::files::Entry::File(content.clone(), 0o755));
@@ -88,6 +90,17 @@ impl shell::Tools for InContainer {
     fn start(&self) -> shell::Signals {
         self.0.processes.start()
     }
+    fn user(&self) -> u32 {
+        self.0.user
+    }
+    fn prompt(&self, shell: &str) -> &'static str {
+        match (shell, self.0.base) {
+            // Debian's /etc/bash.bashrc
+            ("bash", _) => "\\u@\\h:\\w\\$ ",
+            (_, Base::Busybox) => "\\w \\$ ",
+            (_, Base::Debian) => "\\$ ",
+        }
+    }
     fn signal(&self, process: u32, signal: Option<&'static str>) -> bool {
         if process == 1 {
             // From within the container nothing kills its first process.
@@ -105,11 +118,18 @@ impl shell::Tools for InContainer {
 
 /// `sh`: the project's shell, in busybox's words.
 fn sh(guest: Guest) -> LocalFuture<'static, i32> {
+    shell_of(guest, shell::Dialect::Busybox)
+}
+
+/// `bash`: the same in bash's words.
+pub(super) const BASH: OwnProgram = |guest| shell_of(guest, shell::Dialect::Bash);
+
+fn shell_of(guest: Guest, dialect: shell::Dialect) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         let tools = Rc::new(InContainer(guest.machine.clone()));
         let first = guest.signals.same(&guest.machine.signals);
         let signals = if first { shell::Signals::of(1) } else { guest.machine.processes.start() };
-        let run = shell::sh(guest.ctx.clone(), guest.process, tools, shell::Dialect::Busybox, signals.clone());
+        let run = shell::sh(guest.ctx.clone(), guest.process, tools, dialect, signals.clone());
         let pass_on = async {
             loop {
                 let name = match guest.signals.next().await {

@@ -174,3 +174,85 @@ fn a_token_is_mounted() {
         assert_eq!(out.0, "default\n10.96.0.1\n", "{out:?}");
     });
 }
+
+/// Types into a program with a terminal, a second after what it said before; what it said, and how it ended.
+async fn typed(world: &World, pod: &str, subresource: &str, command: &[&str], keys: &[&str]) -> (String, String) {
+    let mut request = world.client.prepare(Verb::Create, Pod::KIND, "default", pod, subresource);
+    let command = command.iter().map(|w| Str::from(*w)).collect();
+    request.query = Query::Exec(ExecOptions { container: "app".into(), command, stdin: true, tty: true });
+    let (response, mut stream) = world.client.stream_request(request).await.unwrap();
+    assert_eq!(response.code, 101);
+    let (mut out, mut keys) = (String::new(), keys.iter());
+    loop {
+        match world.ctx.timeout(Duration::from_secs(2), stream.next()).await {
+            Ok(Ok(StreamEvent::Data(channel, bytes))) => {
+                assert_eq!(channel, Channel::Stdout);
+                out.push_str(&String::from_utf8_lossy(&bytes));
+            }
+            Ok(Ok(StreamEvent::End(status))) => {
+                let end = status.map(|s| (*s).clone().into_object().message.to_string());
+                return (out, end.unwrap_or_default());
+            }
+            Ok(Err(why)) => return (out, why.to_string()),
+            Err(_) => match keys.next() {
+                Some(key) => stream.send(key.as_bytes().into()).unwrap(),
+                None => return (out, "still there".into()),
+            },
+        }
+    }
+}
+
+#[test]
+fn a_terminal_in_a_container() {
+    with_node(|world| async move {
+        world
+            .run("box", |pod| pod.spec.make().containers = [shell("while true; do sleep 9; done")].into())
+            .await;
+        world.until_ready("box").await;
+        let ended = |code: i32| format!("command terminated with non-zero exit code: exit status {code}");
+        // As busybox answers at a terminal of its own, without the echo.
+        let keys = ["cd /tmp\n", "echo hi > a; ls\n", "nope\n", "sleep 60\n", "\u{3}", "echo $?\n", "ec\u{3}", "exit 4\n"];
+        let said = "/ # /tmp # a\r\n/tmp # sh: nope: not found\r\n/tmp # \r\n/tmp # 130\r\n/tmp # \r\n/tmp # ";
+        assert_eq!(typed(&world, "box", "exec", &["sh"], &keys).await, (said.to_string(), ended(4)));
+        assert_eq!(typed(&world, "box", "exec", &["sh"], &["\u{4}"]).await, ("/ # \r\n".into(), String::new()));
+        // Programs that take no notice of Ctrl+C end.
+        assert_eq!(typed(&world, "box", "exec", &["sleep", "60"], &["\u{3}"]).await, (String::new(), ended(130)));
+        assert_eq!(typed(&world, "box", "exec", &["cat"], &["a\n", "\u{3}"]).await, ("a\r\n".into(), ended(130)));
+        let trap = ["sh", "-c", "trap 'echo got; exit 5' INT; while true; do sleep 1; done"];
+        assert_eq!(typed(&world, "box", "exec", &trap, &["\u{3}"]).await, ("got\r\n".into(), ended(5)));
+        let bash = typed(&world, "box", "exec", &["bash"], &[]).await.1;
+        assert!(bash.ends_with("exec: \"bash\": executable file not found in $PATH"), "{bash}");
+
+        // Debian's images have dash, and bash.
+        world.run("web", |_| {}).await;
+        world.until_ready("web").await;
+        assert_eq!(typed(&world, "web", "exec", &["sh"], &["\u{4}"]).await, ("# \r\n".into(), String::new()));
+        let said = "root@web:/# bash: nope: command not found\r\nroot@web:/# exit\r\n";
+        assert_eq!(typed(&world, "web", "exec", &["/bin/bash"], &["nope\n", "exit\n"]).await, (said.into(), ended(127)));
+    });
+}
+
+#[test]
+fn a_first_process_with_a_terminal_is_attached_to() {
+    with_node(|world| async move {
+        world
+            .run("box", |pod| {
+                let spec = pod.spec.make();
+                spec.restart_policy = "Never".into();
+                let mut app = shell("");
+                app.command = ["sh"].map(Str::from).into();
+                app.args = Default::default();
+                (app.stdin, app.tty) = (true, true);
+                spec.containers = [app].into();
+            })
+            .await;
+        world.until_ready("box").await;
+        // The prompt that was there before is shown anew, as the size of the terminal is told.
+        let first = typed(&world, "box", "attach", &[], &["echo hi\n"]).await;
+        assert_eq!(first, ("\r/ # hi\r\n/ # ".into(), "still there".into()));
+        let (said, end) = typed(&world, "box", "attach", &[], &["\u{3}", "exit 3\n"]).await;
+        assert_eq!((&*said, &*end), ("\r/ # \r\n/ # ", ""));
+        world.until_phase("box", "Failed").await;
+        assert_eq!(world.logs("box", LogOptions::default()).await.unwrap(), "/ # \r/ # hi\r\n/ # \r/ # \r\n/ # ");
+    });
+}

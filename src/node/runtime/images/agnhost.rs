@@ -21,6 +21,7 @@ pub const AGNHOST: Repository = Repository {
     entrypoint: &["/agnhost"],
     cmd: &["pause"],
     programs: &[("/agnhost", start), ("agnhost", start)],
+    base: super::Base::Busybox,
     ..BASE
 };
 

@@ -1,6 +1,6 @@
 //! busybox and alpine: a shell and its tools, which end at once when nobody types.
 
-use super::{BASE, Repository, Tag, tag};
+use super::{BASE, Base, Repository, Tag, tag};
 
 pub const BUSYBOX: Repository = Repository {
     path: "library/busybox",
@@ -19,6 +19,7 @@ pub const BUSYBOX: Repository = Repository {
         },
     ],
     cmd: &["sh"],
+    base: Base::Busybox,
     ..BASE
 };
 
@@ -28,6 +29,7 @@ pub const BUSYBOX_K8S: Repository = Repository {
     path: "busybox",
     tags: &[tag("1.27.2", "1.27.2", 738_552), tag("latest", "1.27.2", 738_552), tag("1.24", "1.24", 675_968)],
     cmd: &["sh"],
+    base: Base::Busybox,
     ..BASE
 };
 
@@ -49,5 +51,6 @@ pub const ALPINE: Repository = Repository {
     ],
     cmd: &["/bin/sh"],
     files: &[("/etc/alpine-release", "{version}\n")],
+    base: Base::Busybox,
     ..BASE
 };

@@ -31,6 +31,15 @@ const fn tag(name: &'static str, version: &'static str, size: u64) -> Tag {
     Tag { name, version, size, digest: "" }
 }
 
+/// The system that an image is built on: which shells there are and how they ask for a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// `sh` (dash), and `bash`.
+    Debian,
+    /// `sh` alone, of busybox; so are alpine's images.
+    Busybox,
+}
+
 /// What a repository of the registry holds.
 pub struct Repository {
     /// Registry host.
@@ -57,6 +66,8 @@ pub struct Repository {
     pub files: &'static [(&'static str, &'static str)],
     /// Whether the shell and its tools are in the image (they are not in pause).
     pub shell: bool,
+    /// What it is built on.
+    pub base: Base,
     /// Its own programs, by the name in argv[0] (with or without its directory).
     pub programs: &'static [(&'static str, OwnProgram)],
 }
@@ -76,6 +87,7 @@ const BASE: Repository = Repository {
     user: 0,
     files: &[],
     shell: true,
+    base: Base::Debian,
     programs: &[],
 };
 

@@ -11,6 +11,7 @@ pub const STRESS: Repository = Repository {
     tags: &[tag("latest", "1.0.4", 4_041_495), tag("1.0.4", "1.0.4", 4_041_495)],
     cmd: &["stress", "--verbose"],
     programs: &[("stress", start)],
+    base: super::Base::Busybox,
     ..BASE
 };
 
