@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// Why a file could not be used: the shell's error, in Go's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,12 @@ pub trait Io {
     fn stderr(&self, bytes: &[u8]);
     /// All of standard input.
     fn stdin(&self) -> Vec<u8>;
+    /// The next bytes of standard input, as they come; none at its end.
+    fn read<'a>(&'a self) -> Pin<Box<dyn Future<Output = Option<Rc<[u8]>>> + 'a>>;
+    /// Takes the keys of the terminal as they are typed from now on, Ctrl+C among them, or no longer.
+    fn set_raw(&self, raw: bool) {
+        let _ = raw;
+    }
     /// A file's bytes.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError>;
     /// Writes a file.
@@ -53,7 +60,7 @@ pub trait Io {
         let _ = name;
         None
     }
-    /// Whether standard output is a terminal.
+    /// Whether standard input is a terminal.
     fn is_tty(&self) -> bool {
         false
     }

@@ -5,6 +5,8 @@ use crate::session::Config;
 use sim::{Addr, Ip, Sim};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 const SERVER: Ip = Ip::new(172, 18, 0, 1);
@@ -40,6 +42,9 @@ impl Io for Memory {
     }
     fn stdin(&self) -> Vec<u8> {
         self.stdin.clone()
+    }
+    fn read<'a>(&'a self) -> Pin<Box<dyn Future<Output = Option<Rc<[u8]>>> + 'a>> {
+        Box::pin(std::future::ready(None))
     }
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
         self.files.borrow().get(path.trim_start_matches("/home/reader/")).cloned().ok_or(FileError::NOT_FOUND)

@@ -155,6 +155,19 @@ impl Stream {
         }
     }
 
+    /// Where the program's input goes.
+    pub fn sender(&self) -> Sender {
+        Sender { connection: self.connection.clone(), stream: self.stream }
+    }
+}
+
+/// The input of a stream's program.
+pub struct Sender {
+    connection: Rc<Connection>,
+    stream: u64,
+}
+
+impl Sender {
     /// Sends bytes to the program; empty ones end its input.
     pub fn send(&self, bytes: &[u8]) {
         let frame = ClientFrame::Data { stream: self.stream, data: bytes.into() };

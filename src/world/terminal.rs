@@ -33,6 +33,12 @@ impl Io for Terminal {
     fn stdin(&self) -> Vec<u8> {
         self.stdin.clone()
     }
+    fn read<'a>(&'a self) -> LocalFuture<'a, Option<Rc<[u8]>>> {
+        self.process.stdin.read()
+    }
+    fn set_raw(&self, raw: bool) {
+        self.process.stdin.set_raw(raw);
+    }
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let path = self.process.path(path);
         if self.process.files.metadata(&path).is_ok_and(|m| m.directory) {
@@ -96,16 +102,13 @@ impl Io for Terminal {
         })
     }
     fn is_tty(&self) -> bool {
-        self.process.stdout.is_terminal()
+        self.process.stdin.is_terminal()
     }
 }
 
-/// Whether a command line reads standard input.
+/// Whether a command line reads all of standard input before anything else.
 fn reads_stdin(args: &[String]) -> bool {
-    let given = args.iter().take_while(|a| *a != "--");
-    given
-        .clone()
-        .any(|a| a == "-" || a == "-f-" || a.ends_with("=-") || a == "--stdin" || a == "-i" || a == "-it" || a == "-ti")
+    args.iter().take_while(|a| *a != "--").any(|a| a == "-" || a == "-f-" || a.ends_with("=-"))
 }
 
 /// The editors of the reader's machine; none where nobody could type into one.

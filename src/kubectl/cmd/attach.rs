@@ -1,11 +1,15 @@
 //! `kubectl attach`.
 
-use super::exec::{container_of, internal, not_completed, pod_behind, relay};
+use super::exec::{container_of, internal, not_completed, pod_behind, relay, terminal};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::ExecOptions;
+
+/// What is said of the logs.
+const RECORDED: &str = "All commands and output from this session will be recorded in container logs, including \
+                        credentials and sensitive information passed through the command prompt.\n";
 
 /// The command.
 pub async fn attach(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -38,20 +42,31 @@ pub async fn attach(k: &Kubectl<'_>) -> Result<(), Error> {
 pub async fn to(k: &Kubectl<'_>, pod: &Value, container: &str) -> Result<(), Error> {
     let f = &k.flags;
     let stdin = f.bool("stdin");
-    let all = pod.list("spec/containers").iter().chain(pod.list("spec/ephemeralContainers"));
-    let wants_tty = all.clone().any(|c| c.str("name") == container && c.bool("tty"));
-    let mut tty = f.bool("tty");
-    if tty && !wants_tty {
-        tty = false;
-        if !f.bool("quiet") {
-            k.err(&format!("error: Unable to use a TTY - container {container} did not allocate one\n"));
-        }
+    let ephemeral = pod.list("spec/ephemeralContainers").iter().any(|c| c.str("name") == container);
+    let mut all = pod.list("spec/containers").iter().chain(pod.list("spec/ephemeralContainers"));
+    let has_tty = all.any(|c| c.str("name") == container && c.bool("tty"));
+    if f.bool("tty") && !has_tty && !f.bool("quiet") {
+        k.err(&format!("error: Unable to use a TTY - container {container} did not allocate one\n"));
     }
-    if !f.bool("quiet") && stdin && tty {
+    // A container with a terminal is attached to as one.
+    let tty = terminal(k, has_tty);
+    if !f.bool("quiet") {
+        k.err(RECORDED);
         k.err("If you don't see a command prompt, try pressing enter.\n");
     }
     let options = ExecOptions { container: container.into(), command: Vec::new(), stdin, tty };
     let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
     let stream = k.attach(ns, name, options).await.map_err(internal)?;
-    relay(k, stream, stdin).await
+    relay(k, stream, stdin, tty).await?;
+    if tty && !f.bool("quiet") {
+        let again = format!("'kubectl attach {name} -c {container} -n {ns} -i -t'");
+        k.out(&if ephemeral {
+            format!(
+                "Session ended, the ephemeral container will not be restarted but may be reattached using {again} if it is still running\n"
+            )
+        } else {
+            format!("Session ended, resume using {again} command\n")
+        });
+    }
+    Ok(())
 }

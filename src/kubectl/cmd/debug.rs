@@ -1,5 +1,6 @@
 //! `kubectl debug`: a container beside those of a pod, in a copy of it, or on a node.
 
+use super::pod_watch::pod_until;
 use super::run::is_reference;
 use crate::builder::Builder;
 use crate::error::Error;
@@ -11,8 +12,6 @@ use ::api::rest::{LogOptions, PatchType};
 use std::time::Duration;
 
 const PROFILES: [&str; 6] = ["legacy", "general", "baseline", "restricted", "netadmin", "sysadmin"];
-/// Between two looks at a container that has not started.
-const POLL: Duration = Duration::from_millis(200);
 
 /// What is to be debugged.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -345,31 +344,27 @@ impl Debug<'_, '_> {
 
 /// Waits for the container and attaches to it, or shows its log when it has ended already.
 async fn follow(k: &Kubectl<'_>, pod: &Value, container: &str) -> Result<(), Error> {
-    let pods = k.known("", "pods")?;
     let (ns, name) = (pod.str("metadata/namespace").to_string(), pod.str("metadata/name").to_string());
-    loop {
-        let pod = k.get(&pods, &ns, &name, "").await?;
+    let state = |pod: &Value| {
         let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-        let state = lists
-            .iter()
-            .flat_map(|l| pod.list(&format!("status/{l}")))
-            .find(|s| s.str("name") == container)
-            .map(|s| s.at("state").clone())
-            .unwrap_or_default();
-        if state.has("terminated") {
-            let options = LogOptions { container: container.into(), ..LogOptions::default() };
-            if let Ok(text) = k.logs(&ns, &name, options).await? {
-                k.out(&text);
-            }
-            return Ok(());
-        }
-        if state.has("running") {
-            return super::attach::to(k, &pod, container).await;
-        }
+        let mut all = lists.iter().flat_map(|l| pod.list(&format!("status/{l}")));
+        all.find(|s| s.str("name") == container).map(|s| s.at("state").clone()).unwrap_or_default()
+    };
+    let pod = pod_until(k, &ns, &name, Duration::ZERO, |pod| {
+        let state = state(pod);
         let message = state.str("waiting/message");
         if !message.is_empty() && !k.flags.bool("quiet") {
             k.warn(&format!("container {container}: {message}"));
         }
-        k.ctx.sleep(POLL).await;
+        state.has("running") || state.has("terminated")
+    })
+    .await?;
+    if state(&pod).has("running") {
+        return super::attach::to(k, &pod, container).await;
     }
+    let options = LogOptions { container: container.into(), ..LogOptions::default() };
+    if let Ok(text) = k.logs(&ns, &name, options).await? {
+        k.out(&text);
+    }
+    Ok(())
 }

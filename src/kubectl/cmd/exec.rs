@@ -3,11 +3,15 @@
 use super::logs::{container_names, has_container, no_container, pods_of};
 use crate::builder::{Builder, Info};
 use crate::error::Error;
+use crate::io::Io;
 use crate::print::human::quote;
 use crate::server::{Piece, Stream};
 use crate::session::Kubectl;
 use crate::value::Value;
 use ::api::rest::ExecOptions;
+use futures_util::future::select;
+use std::future::Future;
+use std::pin::Pin;
 
 /// The command.
 pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -37,13 +41,7 @@ pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     not_completed(&pod, "exec into")?;
     let container = container_of(k, &pod)?;
     let stdin = f.bool("stdin");
-    let mut tty = f.bool("tty") && stdin;
-    if tty && !k.io.is_tty() {
-        tty = false;
-        if !f.bool("quiet") {
-            k.err("Unable to use a TTY - input is not a terminal or the right kind of file\n");
-        }
-    }
+    let tty = terminal(k, f.bool("tty"));
     let options = ExecOptions {
         container: container.as_str().into(),
         command: command.iter().map(|c| c.as_str().into()).collect(),
@@ -52,7 +50,18 @@ pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
     };
     let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
     let stream = k.exec(ns, name, options).await.map_err(internal)?;
-    relay(k, stream, stdin).await
+    relay(k, stream, stdin, tty).await
+}
+
+/// Whether the reader's terminal is handed on, where that is `wanted` (`SetupTTY`).
+pub fn terminal(k: &Kubectl<'_>, wanted: bool) -> bool {
+    if !wanted || !k.flags.bool("stdin") {
+        return false;
+    }
+    if !k.io.is_tty() && !k.flags.bool("quiet") {
+        k.err("Unable to use a TTY - input is not a terminal or the right kind of file\n");
+    }
+    k.io.is_tty()
 }
 
 /// The pod of an object: itself, or the first of its pods.
@@ -99,22 +108,43 @@ pub fn container_of(k: &Kubectl<'_>, pod: &Value) -> Result<String, Error> {
     Ok(container)
 }
 
-/// Carries standard input to a remote command and its output back, until it ends.
-pub async fn relay(k: &Kubectl<'_>, mut stream: Stream, stdin: bool) -> Result<(), Error> {
-    if stdin {
-        let bytes = k.io.stdin();
-        if !bytes.is_empty() {
-            stream.send(&bytes);
-        }
-        stream.send(&[]);
+/// A terminal whose keys go to the remote command, until it is dropped.
+struct Raw<'a>(&'a dyn Io);
+
+impl Drop for Raw<'_> {
+    fn drop(&mut self) {
+        self.0.set_raw(false);
     }
-    loop {
-        match stream.piece().await {
-            Piece::Out(b) => k.io.stdout(&b),
-            Piece::Err(b) => k.io.stderr(&b),
-            Piece::End(status) => return ended(status),
+}
+
+/// Carries standard input to a remote command as it comes, and its output back, until it ends.
+pub async fn relay(k: &Kubectl<'_>, mut stream: Stream, stdin: bool, tty: bool) -> Result<(), Error> {
+    let keys = stream.sender();
+    let _raw = tty.then(|| {
+        k.io.set_raw(true);
+        Raw(k.io)
+    });
+    let feed = async {
+        if stdin {
+            while let Some(bytes) = k.io.read().await {
+                keys.send(&bytes);
+            }
+            keys.send(&[]);
         }
-    }
+        std::future::pending().await
+    };
+    let show = async {
+        loop {
+            match stream.piece().await {
+                Piece::Out(b) => k.io.stdout(&b),
+                Piece::Err(b) => k.io.stderr(&b),
+                Piece::End(status) => return ended(status),
+            }
+        }
+    };
+    let both: [Pin<Box<dyn Future<Output = Result<(), Error>> + '_>>; 2] = [Box::pin(show), Box::pin(feed)];
+    let [show, feed] = both;
+    select(show, feed).await.factor_first().0
 }
 
 /// Runs a command in a container and gives what it wrote, and how it ended.
@@ -134,10 +164,11 @@ pub async fn capture(
     };
     let mut stream = k.exec(ns, pod, options).await.map_err(internal)?;
     if let Some(bytes) = stdin {
+        let input = stream.sender();
         if !bytes.is_empty() {
-            stream.send(bytes);
+            input.send(bytes);
         }
-        stream.send(&[]);
+        input.send(&[]);
     }
     let (mut out, mut err) = (Vec::new(), Vec::new());
     loop {

@@ -33,6 +33,7 @@ mod label;
 mod logs;
 mod patch;
 mod plugin;
+mod pod_watch;
 mod port_forward;
 mod prune;
 mod reconcile;

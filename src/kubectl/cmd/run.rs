@@ -1,5 +1,7 @@
 //! `kubectl run`.
 
+use super::exec::container_of;
+use super::pod_watch::{completed, pod_until, ready};
 use super::{DryRun, manager};
 use crate::error::Error;
 use crate::print::human::quote;
@@ -8,6 +10,7 @@ use crate::server::{Delete, Piece, Write};
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 use ::api::rest::LogOptions;
+use ::api::{Str, Time};
 use std::time::Duration;
 
 /// Lays an inline JSON override over an object, as a JSON merge patch.
@@ -227,57 +230,58 @@ async fn send(k: &Kubectl<'_>, plural: &str, mut o: Value, dry_run: DryRun) -> R
     k.create(&*k.known("", plural)?, &k.namespace(), &o, &w).await
 }
 
-/// `--attach`: what the container writes, until it ends.
+/// `--attach`: what the container wrote so far and writes from now on, until it ends (handleAttachPod).
 async fn follow(k: &Kubectl<'_>, name: &str, restart: &str) -> Result<(), Error> {
-    let pods = k.known("", "pods")?;
     let ns = k.namespace();
-    let timeout = Duration::from_nanos(k.flags.duration("pod-running-timeout").max(0) as u64);
-    let started = |p: &Value| matches!(p.str("status/phase"), "Running" | "Succeeded" | "Failed");
-    let wait = async {
-        loop {
-            let pod = k.get(&pods, &ns, name, "").await?;
-            if started(&pod) {
-                return Ok(pod);
-            }
-            k.ctx.sleep(Duration::from_millis(100)).await;
+    let limit = Duration::from_nanos(k.flags.duration("pod-running-timeout").max(0) as u64);
+    let pod = pod_until(k, &ns, name, limit, |pod| completed(pod) || ready(pod)).await?;
+    let container = container_of(k, &pod)?;
+    let log = async |since: Str| -> Result<(), Error> {
+        let options = LogOptions { container: container.as_str().into(), since_time: since, ..LogOptions::default() };
+        match k.logs(&ns, name, options).await? {
+            Ok(text) => k.out(&text),
+            Err(mut stream) => loop {
+                match stream.piece().await {
+                    Piece::Out(b) => k.io.stdout(&b),
+                    Piece::Err(b) => k.io.stderr(&b),
+                    Piece::End(_) => break,
+                }
+            },
         }
+        Ok(())
     };
-    match k.ctx.timeout(timeout, wait).await {
-        Ok(r) => r?,
-        Err(_) => return Err(Error::text("timed out waiting for the condition")),
-    };
-    let options = LogOptions { container: name.into(), follow: true, ..LogOptions::default() };
-    match k.logs(&ns, name, options).await? {
-        Ok(text) => k.out(&text),
-        Err(mut stream) => loop {
-            match stream.piece().await {
-                Piece::Out(b) => k.io.stdout(&b),
-                Piece::Err(b) => k.io.stderr(&b),
-                Piece::End(_) => break,
+    if completed(&pod) {
+        log(Str::default()).await?;
+    } else {
+        let before = log(Str::default()).await;
+        let since = match &before {
+            Ok(()) => Time::from_unix(k.ctx.unix_nanos().div_euclid(1_000_000_000)).to_string().into(),
+            Err(why) => {
+                k.err(&format!("warning: couldn't fetch pre-attach logs: {}\n", why.message()));
+                Str::default()
             }
-        },
+        };
+        if let Err(why) = super::attach::to(k, &pod, &container).await {
+            let why = why.message();
+            k.err(&format!("warning: couldn't attach to pod/{name}, falling back to streaming logs: {why}\n"));
+            log(since).await?;
+        }
     }
     if restart == "Always" || k.flags.bool("leave-stdin-open") {
         return Ok(());
     }
-    loop {
-        let pod = k.get(&pods, &ns, name, "").await?;
-        match pod.str("status/phase") {
-            "Succeeded" => return Ok(()),
-            "Failed" => {
-                let t = pod.at("status/containerStatuses/0/state/terminated");
-                let code = t.int("exitCode") as i32;
-                if code == 0 {
-                    return Err(Error::text(format!("pod {ns}/{name} failed with unknown exit code")));
-                }
-                return Err(Error::Exit(
-                    code,
-                    format!("pod {ns}/{name} terminated ({})\n{}", t.str("reason"), t.str("message")),
-                ));
-            }
-            _ => k.ctx.sleep(Duration::from_millis(200)).await,
-        }
+    let ended = |pod: &Value| if restart == "Never" { completed(pod) } else { pod.str("status/phase") == "Succeeded" };
+    let pod = pod_until(k, &ns, name, limit, ended).await?;
+    if pod.str("status/phase") == "Succeeded" {
+        return Ok(());
     }
+    let t = pod.at("status/containerStatuses/0/state/terminated");
+    let code = t.int("exitCode") as i32;
+    if code == 0 {
+        return Err(Error::text(format!("pod {ns}/{name} failed with unknown exit code")));
+    }
+    let (reason, message) = (t.str("reason"), t.str("message"));
+    Err(Error::Exit(code, format!("pod {ns}/{name} terminated ({reason})\n{message}")))
 }
 
 #[cfg(test)]
