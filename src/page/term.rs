@@ -111,15 +111,20 @@ impl Terminal {
         self.running.is_some()
     }
 
-    /// What stands before the line: `$ `, `> ` for a further line, nothing while a command runs.
-    pub fn prompt(&self) -> &'static str {
+    /// What stands before the line: `$ `, `> ` for a further line, what a running command has written on it.
+    pub fn prompt(&self) -> &str {
         if self.running.is_some() {
-            ""
+            self.open_line().map_or("", |line| &line.text)
         } else if self.partial.is_empty() {
             "$ "
         } else {
             "> "
         }
+    }
+
+    /// The line that a running command began and did not end: the reader types after it.
+    pub fn open_line(&self) -> Option<&Line> {
+        self.lines.back().filter(|_| self.running.is_some() && self.open.is_some())
     }
 
     /// The reader typed: the line is now this.
@@ -139,13 +144,18 @@ impl Terminal {
         if let Some(running) = &self.running {
             if reads_input(&running.text) {
                 let id = running.id;
-                self.print(LineKind::Out, &format!("{line}\n"));
-                return vec![ToWorld::Stdin { id, text: format!("{line}\n") }];
+                return vec![self.hand_on(id, &line)];
             }
             self.enqueue(line);
             return Vec::new();
         }
         self.enter(line)
+    }
+
+    /// A typed line goes to the command that reads it.
+    fn hand_on(&mut self, id: u32, line: &str) -> ToWorld {
+        self.print(self.open.unwrap_or(LineKind::Out), &format!("{line}\n"));
+        ToWorld::Stdin { id, text: format!("{line}\n") }
     }
 
     /// A command from elsewhere on the page (a fault's line, a remedy): as if typed.
@@ -169,6 +179,9 @@ impl Terminal {
         self.cursor = last.len();
         self.line = last + &rest;
         self.popup = None;
+        if let Some(id) = self.running.as_ref().filter(|r| reads_input(&r.text)).map(|r| r.id) {
+            return lines.iter().map(|line| self.hand_on(id, line)).collect();
+        }
         for line in lines {
             self.enqueue(line);
         }
@@ -182,7 +195,14 @@ impl Terminal {
         if let Some(running) = &mut self.running {
             running.interrupted = true;
             let id = running.id;
-            self.print(LineKind::Note, "^C\n");
+            if reads_input(&running.text) {
+                // Whoever reads it ends the line.
+                let line = std::mem::take(&mut self.line);
+                self.cursor = 0;
+                self.print(self.open.unwrap_or(LineKind::Out), &format!("{line}^C"));
+            } else {
+                self.print(LineKind::Note, "^C\n");
+            }
             return Some(ToWorld::Interrupt { id });
         }
         let line = std::mem::take(&mut self.line);
@@ -324,8 +344,16 @@ impl Terminal {
             Stream::Out => LineKind::Out,
             Stream::Err => LineKind::Err,
         };
-        if !text.is_empty() {
-            self.print(kind, text);
+        // A terminal's lines also return to their start, and so does a prompt that is drawn anew.
+        let text = text.replace("\r\n", "\n");
+        for (i, part) in text.split('\r').enumerate() {
+            if i > 0 && self.open == Some(kind) && !part.is_empty() {
+                self.lines.pop_back();
+                self.open = None;
+            }
+            if !part.is_empty() {
+                self.print(kind, part);
+            }
         }
     }
 
@@ -500,7 +528,7 @@ fn reads_input(text: &str) -> bool {
                 || (!text.contains('|') && !text.contains('<') && words.windows(2).any(|w| w == ["-f", "-"]))
         }
         Some("ssh" | "read") => true,
-        Some("cat") => words.len() == 1,
+        Some("cat" | "sh" | "bash") => words.len() == 1,
         _ => false,
     }
 }
@@ -564,6 +592,33 @@ mod tests {
         t.exit(1, 1);
         assert_eq!(shown(&t), ["$ kubectl get pods", "NAME   READY", "web-1  1/1", "! oh", "# [exit 1]"]);
         assert!(!t.busy());
+    }
+
+    #[test]
+    fn a_session_in_a_container_is_typed_after_its_prompt() {
+        let mut t = Terminal::default();
+        typed(&mut t, "kubectl exec -it web -- sh");
+        assert_eq!(t.prompt(), "");
+        t.output(Stream::Out, "/ # ");
+        assert_eq!(t.prompt(), "/ # ");
+        assert_eq!(typed(&mut t, "ls"), vec![ToWorld::Stdin { id: 1, text: "ls\n".into() }]);
+        assert_eq!(t.prompt(), "");
+        t.output(Stream::Out, "bin\r\netc\r\n/ # ");
+        t.edit("part".into(), 4);
+        assert_eq!(t.interrupt(), Some(ToWorld::Interrupt { id: 1 }));
+        assert_eq!(t.line, "");
+        t.output(Stream::Out, "\r\n/ # \r/ # ");
+        assert_eq!(t.prompt(), "/ # ");
+        assert_eq!(t.end_of_input(), Some(ToWorld::Stdin { id: 1, text: String::new() }));
+        t.output(Stream::Out, "\r\n");
+        t.exit(1, 0);
+        assert_eq!(shown(&t), ["$ kubectl exec -it web -- sh", "/ # ls", "bin", "etc", "/ # part^C", "/ # ",]);
+        assert_eq!(t.prompt(), "$ ");
+        typed(&mut t, "kubectl attach -it web");
+        t.output(Stream::Out, "> ");
+        let sent = t.paste("a\nb\nc");
+        assert_eq!(sent, ["a\n", "b\n"].map(|text| ToWorld::Stdin { id: 2, text: text.into() }));
+        assert_eq!(t.line, "c");
     }
 
     #[test]

@@ -171,7 +171,9 @@ mod tests {
         sim.start(host, "sh", move |ctx| async move {
             let process = Process {
                 args: vec!["sh".into()],
-                env: BTreeMap::from([("HOME", "/root"), ("HOSTNAME", "web-1.local")].map(|(k, v)| (k.into(), v.into()))),
+                env: BTreeMap::from(
+                    [("HOME", "/root"), ("HOSTNAME", "web-1.local")].map(|(k, v)| (k.into(), v.into())),
+                ),
                 cwd: "/".into(),
                 files: Rc::new(crate::tests::Memory::default()),
                 stdin: Rc::new(input),
@@ -191,8 +193,18 @@ mod tests {
     // As dash 0.5.12, busybox 1.35 and bash 5.2 answered at a pseudo-terminal, without its echo.
     #[test]
     fn a_session() {
-        const KEYS: &[&str] =
-            &["nope\n", "echo \"a\n", "b\"\n", "sleep 50\n", "\x03", "echo $?\n", "part\x03", "if\n", "(\n", "exit 3\n"];
+        const KEYS: &[&str] = &[
+            "nope\n",
+            "echo \"a\n",
+            "b\"\n",
+            "sleep 50\n",
+            "\x03",
+            "echo $?\n",
+            "part\x03",
+            "if\n",
+            "(\n",
+            "exit 3\n",
+        ];
         let (busybox, code) = typed(Dialect::Busybox, "\\w \\$ ", KEYS);
         let shown = "/ # sh: nope: not found\r\n/ # > a\r\nb\r\n/ # \r\n/ # 130\r\n/ # \r\n/ # > > > ";
         assert_eq!((&*busybox, code), (shown, None));

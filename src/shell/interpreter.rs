@@ -176,6 +176,10 @@ impl Shell {
     pub fn status(&self) -> i32 {
         self.status
     }
+    /// Somebody types its lines: complaints don't say which line they are of.
+    pub fn set_interactive(&mut self) {
+        self.interactive = true;
+    }
     pub(crate) fn set_status(&mut self, status: i32) {
         self.status = status;
     }

@@ -531,7 +531,9 @@ pub(super) fn find(machine: &Rc<Machine>, name: &str) -> Option<Runnable> {
         |own: &str| own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')));
     let own = machine.image.programs.iter().find(|(own, _)| matches(own));
     let tool = || tools::find(name).or_else(|| tools::find_runner(machine, name));
-    let bash = || (machine.base == Base::Debian && ["bash", "/bin/bash", "/usr/bin/bash"].contains(&name)).then_some(tools::BASH);
+    let bash = || {
+        (machine.base == Base::Debian && ["bash", "/bin/bash", "/usr/bin/bash"].contains(&name)).then_some(tools::BASH)
+    };
     own.map(|(_, program)| Runnable::Own(*program)).or_else(|| {
         let found = || bash().map(Runnable::Own).or_else(tool);
         machine.image.shell.then(found).flatten()

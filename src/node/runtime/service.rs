@@ -137,7 +137,8 @@ async fn serve(runtime: Rc<Runtime>, peer: Rc<Peer>) {
             Call::Attach(container) => {
                 let (runtime, to) = (runtime.clone(), peer.clone());
                 let task = runtime.ctx.clone().spawn("attach", async move {
-                    let result = runtime.attach(&container, |stream, bytes| to.part(id, Reply::Exec(stream, bytes))).await;
+                    let result =
+                        runtime.attach(&container, |stream, bytes| to.part(id, Reply::Exec(stream, bytes))).await;
                     to.answer(id, result.map(|()| Reply::Done));
                     to.running.borrow_mut().remove(&id);
                 });
@@ -304,7 +305,9 @@ impl Runtime {
                 ctx.sleep(costs.exec).await;
                 self.exec_sync(&id, argv, patience).await.map(|(code, out)| Reply::Ran(code, out))
             }
-            Call::ReadLog(..) | Call::Attach(..) | Call::Exec(..) | Call::ExecInput(..) | Call::Cancel(_) => Ok(Reply::Done),
+            Call::ReadLog(..) | Call::Attach(..) | Call::Exec(..) | Call::ExecInput(..) | Call::Cancel(_) => {
+                Ok(Reply::Done)
+            }
         }
     }
 

@@ -205,13 +205,12 @@ async fn typed(world: &World, pod: &str, subresource: &str, command: &[&str], ke
 #[test]
 fn a_terminal_in_a_container() {
     with_node(|world| async move {
-        world
-            .run("box", |pod| pod.spec.make().containers = [shell("while true; do sleep 9; done")].into())
-            .await;
+        world.run("box", |pod| pod.spec.make().containers = [shell("while true; do sleep 9; done")].into()).await;
         world.until_ready("box").await;
         let ended = |code: i32| format!("command terminated with non-zero exit code: exit status {code}");
         // As busybox answers at a terminal of its own, without the echo.
-        let keys = ["cd /tmp\n", "echo hi > a; ls\n", "nope\n", "sleep 60\n", "\u{3}", "echo $?\n", "ec\u{3}", "exit 4\n"];
+        let keys =
+            ["cd /tmp\n", "echo hi > a; ls\n", "nope\n", "sleep 60\n", "\u{3}", "echo $?\n", "ec\u{3}", "exit 4\n"];
         let said = "/ # /tmp # a\r\n/tmp # sh: nope: not found\r\n/tmp # \r\n/tmp # 130\r\n/tmp # \r\n/tmp # ";
         assert_eq!(typed(&world, "box", "exec", &["sh"], &keys).await, (said.to_string(), ended(4)));
         assert_eq!(typed(&world, "box", "exec", &["sh"], &["\u{4}"]).await, ("/ # \r\n".into(), String::new()));
@@ -228,7 +227,10 @@ fn a_terminal_in_a_container() {
         world.until_ready("web").await;
         assert_eq!(typed(&world, "web", "exec", &["sh"], &["\u{4}"]).await, ("# \r\n".into(), String::new()));
         let said = "root@web:/# bash: nope: command not found\r\nroot@web:/# exit\r\n";
-        assert_eq!(typed(&world, "web", "exec", &["/bin/bash"], &["nope\n", "exit\n"]).await, (said.into(), ended(127)));
+        assert_eq!(
+            typed(&world, "web", "exec", &["/bin/bash"], &["nope\n", "exit\n"]).await,
+            (said.into(), ended(127))
+        );
     });
 }
 

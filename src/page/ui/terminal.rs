@@ -170,8 +170,11 @@ pub fn Term(props: &TermProps) -> Html {
         return opened(&page, file);
     }
     let mut before: Option<LineKind> = None;
+    // What a program wrote before the line that is typed now stands with that.
+    let open = terminal.open_line();
     let lines: Vec<Html> = terminal
         .lines()
+        .filter(|line| open.is_none_or(|open| open.number != line.number))
         .map(|line| {
             let (class, prompt) = match line.kind {
                 LineKind::Command => ("c", Some("$ ")),
@@ -198,7 +201,7 @@ pub fn Term(props: &TermProps) -> Html {
                 { for lines }
                 if props.standing && terminal.busy() { { super::controls::standing(&page, lang::COMMAND_WAITS) } }
                 <div class="input">
-                    <span class="p" aria-hidden="true">{ terminal.prompt() }</span>
+                    <span class={if open.is_some() { "p o" } else { "p" }}>{ terminal.prompt() }</span>
                     <span class="field">
                         <input ref={field} type="text" aria-label={page.t(lang::PROMPT)} value={terminal.line.clone()} autocomplete="off" autocapitalize="off"
                             autocorrect="off" spellcheck="false" enterkeyhint="send" readonly={page.readonly}

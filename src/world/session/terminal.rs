@@ -30,6 +30,9 @@ struct Screen {
 struct Writer(Rc<Screen>, Stream);
 
 impl Output for Writer {
+    fn is_terminal(&self) -> bool {
+        true
+    }
     fn write<'a>(&'a self, bytes: &'a [u8]) -> LocalFuture<'a, Result<(), BrokenPipe>> {
         let waiting = self.0.bytes.get();
         if waiting < MAX_WAITING {
@@ -47,6 +50,10 @@ impl Output for Writer {
 struct Keys {
     text: RefCell<VecDeque<u8>>,
     closed: Cell<bool>,
+    /// A program takes the keys as they are typed.
+    raw: Cell<bool>,
+    /// Ctrl+C was typed since the last output.
+    interrupted: Cell<bool>,
     changed: Notify,
 }
 
@@ -73,6 +80,12 @@ impl Reader {
 }
 
 impl Input for Reader {
+    fn is_terminal(&self) -> bool {
+        true
+    }
+    fn set_raw(&self, raw: bool) {
+        self.0.raw.set(raw);
+    }
     fn read(&self) -> LocalFuture<'_, Option<Rc<[u8]>>> {
         Box::pin(async move { self.some(false).await.map(Into::into) })
     }
@@ -161,6 +174,7 @@ impl Terminal {
         );
         world.sim().start(world.workstation(), "terminal", move |ctx| async move {
             let mut shell = Shell::new(&ctx, tools, Dialect::Bash, &process, Signals::default());
+            shell.set_interactive();
             while let Some((id, text)) = wanted.next().await {
                 shown.current.set(id);
                 let io = Io {
@@ -176,6 +190,8 @@ impl Terminal {
                 let code = if ended { shell.status() } else { 130 };
                 typed.text.borrow_mut().clear();
                 typed.closed.set(false);
+                typed.raw.set(false);
+                typed.interrupted.set(false);
                 shown.ended.borrow_mut().push((id, u8::try_from(code & 255).unwrap_or(255)));
             }
         });
@@ -200,7 +216,9 @@ impl Terminal {
         if self.running != Some(id) {
             return;
         }
-        if text.is_empty() {
+        if text.is_empty() && self.keys.raw.get() {
+            self.keys.text.borrow_mut().push_back(shell::tty::END);
+        } else if text.is_empty() {
             self.keys.closed.set(true);
         } else {
             self.keys.text.borrow_mut().extend(text.as_bytes());
@@ -216,9 +234,16 @@ impl Terminal {
         }
     }
 
-    /// Ctrl+C.
+    /// Ctrl+C. It is a key like others to a program that takes them as they are typed; a second one that this left
+    /// unmoved ends the program, as closing the terminal's window would.
     pub fn interrupt(&mut self, id: u32) {
-        if self.running == Some(id) {
+        if self.running != Some(id) {
+            return;
+        }
+        if self.keys.raw.get() && !self.keys.interrupted.replace(true) {
+            self.keys.text.borrow_mut().push_back(shell::tty::INTERRUPT);
+            self.keys.changed.notify();
+        } else {
             self.stop.notify();
         }
     }
@@ -231,6 +256,9 @@ impl Terminal {
     /// Output and ends since the last time.
     pub fn collect(&mut self) -> Vec<ToPage> {
         let mut out: Vec<ToPage> = Vec::new();
+        if self.screen.bytes.get() > 0 {
+            self.keys.interrupted.set(false);
+        }
         for (id, stream, text) in self.screen.chunks.take() {
             match out.last_mut() {
                 Some(ToPage::Output { id: i, stream: s, text: t }) if *i == id && *s == stream => t.push_str(&text),

@@ -155,6 +155,73 @@ fn the_terminal_runs_kubectl_and_stops_it() {
 }
 
 #[test]
+fn a_shell_in_a_container_is_typed_into() {
+    let mut page = booted();
+    page.send(ToWorld::Command { id: 1, text: "kubectl run web --image=nginx\n".into() });
+    page.pass(8000);
+    // Nothing else was written, and the prompt waits for a line.
+    let said = |page: &mut Page| {
+        let said = page.output();
+        page.heard.clear();
+        said
+    };
+    said(&mut page);
+    page.send(ToWorld::Command { id: 2, text: "kubectl exec -it web -- bash\n".into() });
+    page.pass(1000);
+    assert_eq!(said(&mut page), "root@web:/# ");
+    let mut type_in = |text: &str| {
+        page.send(match text {
+            "^C" => ToWorld::Interrupt { id: 2 },
+            "^D" => ToWorld::Stdin { id: 2, text: String::new() },
+            text => ToWorld::Stdin { id: 2, text: text.into() },
+        });
+        page.pass(1000);
+        let ended = page.heard.iter().any(|m| matches!(m, ToPage::Exit { .. }));
+        (said(&mut page), ended)
+    };
+    assert_eq!(type_in("sleep 100\n"), (String::new(), false));
+    assert_eq!(type_in("^C"), ("\r\nroot@web:/# ".into(), false));
+    assert_eq!(type_in("cat\n"), (String::new(), false));
+    assert_eq!(type_in("one\n"), ("one\r\n".into(), false));
+    assert_eq!(type_in("^D"), ("root@web:/# ".into(), false));
+    assert_eq!(type_in("^D"), ("exit\r\n".into(), true));
+    page.send(ToWorld::Command { id: 3, text: "echo $?; nope\n".into() });
+    page.pass(200);
+    assert_eq!(page.output(), "0\n");
+    let complaint = |m: &ToPage| matches!(m, ToPage::Output { stream: Stream::Err, text, .. } if text == "bash: nope: command not found\n");
+    assert!(page.heard.iter().any(complaint), "{:?}", page.heard);
+    // Where the other side is silent, a second Ctrl+C leaves it.
+    page.send(ToWorld::Command { id: 4, text: "kubectl exec -it web -- sh\n".into() });
+    page.pass(1000);
+    page.send(ToWorld::Fault { line: "cluster stop node-1".into() });
+    page.send(ToWorld::Fault { line: "cluster stop node-2".into() });
+    page.send(ToWorld::Fault { line: "cluster stop node-3".into() });
+    page.send(ToWorld::Interrupt { id: 4 });
+    page.pass(1000);
+    page.send(ToWorld::Interrupt { id: 4 });
+    page.pass(200);
+    assert!(page.heard.iter().any(|m| matches!(m, ToPage::Exit { id: 4, code: 130 })), "{:?}", page.heard);
+}
+
+#[test]
+fn a_pod_is_run_and_attached_to() {
+    let mut page = booted();
+    let text = "kubectl run -it --rm box --image=busybox --restart=Never\n";
+    page.send(ToWorld::Command { id: 1, text: text.into() });
+    page.pass(8000);
+    assert_eq!(page.output(), "\r/ # ");
+    let told = page.heard.iter().any(|m| matches!(m, ToPage::Output { stream: Stream::Err, text, .. } if text.ends_with("If you don't see a command prompt, try pressing enter.\n")));
+    assert!(told, "{:?}", page.heard);
+    page.heard.clear();
+    page.send(ToWorld::Stdin { id: 1, text: "exit\n".into() });
+    page.pass(8000);
+    let ended = "Session ended, resume using 'kubectl attach box -c box -n default -i -t' command\n\
+                 pod \"box\" deleted from default namespace\n";
+    assert_eq!(page.output(), ended);
+    assert!(page.heard.iter().any(|m| matches!(m, ToPage::Exit { id: 1, code: 0 })), "{:?}", page.heard);
+}
+
+#[test]
 fn a_pod_that_fits_nowhere_says_why() {
     let mut page = booted();
     page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: HUGE.into(), story: false });
