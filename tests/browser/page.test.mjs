@@ -183,6 +183,32 @@ test("whatever is typed into the terminal gets an answer", () =>
     assert.match(await run(page, "kubectl get nodes"), /node-3 +Ready/);
   }));
 
+test("a shell in a container is typed into after its prompt", () =>
+  visit("?lang=en", {}, async (page) => {
+    await run(page, "kubectl run web --image=nginx");
+    await run(page, "kubectl wait --for=condition=Ready pod/web");
+    const field = page.getByRole("combobox", { name: "Command" });
+    const type = async (line) => {
+      await field.fill(line);
+      await field.press("Enter");
+    };
+    // The prompt stands before the line that is typed.
+    const prompt = (text) =>
+      page.waitForFunction((text) => document.querySelector(".term .input .p")?.textContent === text, text, { timeout: 30_000 });
+    await type("kubectl exec -it web -- bash");
+    await prompt("root@web:/# ");
+    assert.deepEqual(await axe(page), []);
+    await type("cd /etc/nginx; sleep 1000");
+    await page.keyboard.press("Control+c");
+    await prompt("root@web:/etc/nginx# ");
+    await type("echo $?");
+    await page.locator(".term .ln", { hasText: /^130$/ }).waitFor();
+    await prompt("root@web:/etc/nginx# ");
+    await page.keyboard.press("Control+d");
+    await prompt("$ ");
+    assert.equal((await page.locator(".term .ln").last().textContent()).trim(), "exit");
+  }));
+
 test("kubectl edit opens the page's editor, by keyboard alone", () =>
   visit("?lang=en", {}, async (page) => {
     await run(page, "kubectl create deployment web --image=nginx");
