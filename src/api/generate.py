@@ -17,12 +17,14 @@ KEYWORDS = set('''as break const continue crate dyn else enum extern false fn fo
 mut pub ref return self Self static struct super trait true type unsafe use where while async await abstract become box
 do final macro override priv typeof unsized virtual yield try gen'''.split())
 
-DYNAMIC_GROUPS = {'admissionregistration_v1', 'certificates_v1', 'flowcontrol_v1', 'resource_v1', 'storagemigration_v1',
+DYNAMIC_GROUPS = {'admissionregistration_v1', 'certificates_v1', 'flowcontrol_v1', 'storagemigration_v1',
                   'apiextensions_v1', 'apiregistration_v1', 'scheduling_v1alpha3', 'version'}
 DYNAMIC_TYPES = re.compile(
     r'core_v1::(AWS|Azure|Ceph|Cinder|FC|Flex|Flocker|GCE|GitRepo|Gluster|ISCSI|Photon|Portworx|Quobyte|RBD|ScaleIO|'
     r'StorageOS|Vsphere|ClusterTrust|PodCertificateProj|ComponentS|ComponentC|ConfigMapNodeConfig|NodeConfig|'
-    r'PodVolumeHealth|SELinux|WindowsSec|AppArmor)|meta_v1::API(GroupList|Versions)')
+    r'PodVolumeHealth|SELinux|WindowsSec|AppArmor)|meta_v1::API(GroupList|Versions)|'
+    r'resource_v1::(\w+List$|DeviceTaintRule|DeviceTaintSelector|NodeAllocatable|DeviceDerived|NetworkDevice|'
+    r'AllocatedDevice|CapacityRequest|Opaque)')
 # Struct fields of these names are shared between versions of an object.
 SHARED = {'spec', 'status', 'template', 'jobTemplate'}
 

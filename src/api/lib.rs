@@ -22,6 +22,7 @@ pub mod openapi;
 pub mod patch;
 pub mod pod;
 pub mod quota;
+pub mod resource_claim;
 pub mod rest;
 mod rev;
 pub mod scheme;

@@ -22,6 +22,7 @@ pub mod observed;
 pub mod podautoscaler;
 pub mod podgc;
 pub mod replicaset;
+pub mod resourceclaim;
 pub mod resourcequota;
 pub mod rootca;
 pub mod serviceaccounts;

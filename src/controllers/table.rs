@@ -53,4 +53,5 @@ controllers! {
     "ephemeral-volume-controller" => crate::volume::ephemeral::start,
     "ttl-after-finished-controller" => crate::ttlafterfinished::start,
     "root-ca-certificate-publisher-controller" => crate::rootca::start,
+    "resourceclaim-controller" => crate::resourceclaim::start,
 }

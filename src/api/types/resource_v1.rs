@@ -19,6 +19,13 @@ pub static ALLOCATED_DEVICE_STATUS: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct AllocationResult {
+    pub allocation_timestamp: Time,
+    pub devices: resource_v1::DeviceAllocationResult,
+    pub node_selector: Ptr<core_v1::NodeSelector>,
+}
+object!(AllocationResult ALLOCATION_RESULT { 0 allocation_timestamp, 1 devices, 2 node_selector });
 pub static ALLOCATION_RESULT: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.AllocationResult",
     fields: &[
@@ -29,9 +36,14 @@ pub static ALLOCATION_RESULT: TypeDesc = TypeDesc {
     order: &[1, 2, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<AllocationResult>),
 };
 
+#[derive(Clone, Default)]
+pub struct CELDeviceSelector {
+    pub expression: Str,
+}
+object!(CELDeviceSelector CEL_DEVICE_SELECTOR { 0 expression });
 pub static CEL_DEVICE_SELECTOR: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.CELDeviceSelector",
     fields: &[
@@ -40,7 +52,7 @@ pub static CEL_DEVICE_SELECTOR: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<CELDeviceSelector>),
 };
 
 pub static CAPACITY_REQUEST_POLICY: TypeDesc = TypeDesc {
@@ -69,6 +81,11 @@ pub static CAPACITY_REQUEST_POLICY_RANGE: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct CapacityRequirements {
+    pub requests: Map<Quantity>,
+}
+object!(CapacityRequirements CAPACITY_REQUIREMENTS { 0 requests });
 pub static CAPACITY_REQUIREMENTS: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.CapacityRequirements",
     fields: &[
@@ -77,9 +94,14 @@ pub static CAPACITY_REQUIREMENTS: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<CapacityRequirements>),
 };
 
+#[derive(Clone, Default)]
+pub struct Counter {
+    pub value: Quantity,
+}
+object!(Counter COUNTER { 0 value });
 pub static COUNTER: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.Counter",
     fields: &[
@@ -88,9 +110,15 @@ pub static COUNTER: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<Counter>),
 };
 
+#[derive(Clone, Default)]
+pub struct CounterSet {
+    pub counters: Map<resource_v1::Counter>,
+    pub name: Str,
+}
+object!(CounterSet COUNTER_SET { 0 counters, 1 name });
 pub static COUNTER_SET: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.CounterSet",
     fields: &[
@@ -100,9 +128,26 @@ pub static COUNTER_SET: TypeDesc = TypeDesc {
     order: &[1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<CounterSet>),
 };
 
+#[derive(Clone, Default)]
+pub struct Device {
+    pub all_nodes: Option<bool>,
+    pub allow_multiple_allocations: Option<bool>,
+    pub attributes: Map<resource_v1::DeviceAttribute>,
+    pub binding_conditions: List<Str>,
+    pub binding_failure_conditions: List<Str>,
+    pub binds_to_node: Option<bool>,
+    pub capacity: Map<resource_v1::DeviceCapacity>,
+    pub consumes_counters: List<resource_v1::DeviceCounterConsumption>,
+    pub name: Str,
+    pub node_allocatable_resources: Slot,
+    pub node_name: OStr,
+    pub node_selector: Ptr<core_v1::NodeSelector>,
+    pub taints: List<resource_v1::DeviceTaint>,
+}
+object!(Device DEVICE { 0 all_nodes, 1 allow_multiple_allocations, 2 attributes, 3 binding_conditions, 4 binding_failure_conditions, 5 binds_to_node, 6 capacity, 7 consumes_counters, 8 name, 9 node_allocatable_resources slot, 10 node_name, 11 node_selector, 12 taints });
 pub static DEVICE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.Device",
     fields: &[
@@ -123,9 +168,16 @@ pub static DEVICE: TypeDesc = TypeDesc {
     order: &[8, 2, 6, 7, 10, 11, 0, 12, 5, 3, 4, 1, 9],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<Device>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceAllocationConfiguration {
+    pub opaque: Slot,
+    pub requests: List<Str>,
+    pub source: Str,
+}
+object!(DeviceAllocationConfiguration DEVICE_ALLOCATION_CONFIGURATION { 0 opaque slot, 1 requests, 2 source });
 pub static DEVICE_ALLOCATION_CONFIGURATION: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceAllocationConfiguration",
     fields: &[
@@ -136,9 +188,15 @@ pub static DEVICE_ALLOCATION_CONFIGURATION: TypeDesc = TypeDesc {
     order: &[2, 1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceAllocationConfiguration>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceAllocationResult {
+    pub config: List<resource_v1::DeviceAllocationConfiguration>,
+    pub results: List<resource_v1::DeviceRequestAllocationResult>,
+}
+object!(DeviceAllocationResult DEVICE_ALLOCATION_RESULT { 0 config, 1 results });
 pub static DEVICE_ALLOCATION_RESULT: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceAllocationResult",
     fields: &[
@@ -148,9 +206,21 @@ pub static DEVICE_ALLOCATION_RESULT: TypeDesc = TypeDesc {
     order: &[1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceAllocationResult>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceAttribute {
+    pub bool: Option<bool>,
+    pub bools: List<bool>,
+    pub int: Option<i64>,
+    pub ints: List<i64>,
+    pub string: OStr,
+    pub strings: List<Str>,
+    pub version: OStr,
+    pub versions: List<Str>,
+}
+object!(DeviceAttribute DEVICE_ATTRIBUTE { 0 bool, 1 bools, 2 int, 3 ints, 4 string, 5 strings, 6 version, 7 versions });
 pub static DEVICE_ATTRIBUTE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceAttribute",
     fields: &[
@@ -166,9 +236,15 @@ pub static DEVICE_ATTRIBUTE: TypeDesc = TypeDesc {
     order: &[2, 0, 4, 6, 3, 1, 5, 7],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceAttribute>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceCapacity {
+    pub request_policy: Slot,
+    pub value: Quantity,
+}
+object!(DeviceCapacity DEVICE_CAPACITY { 0 request_policy slot, 1 value });
 pub static DEVICE_CAPACITY: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceCapacity",
     fields: &[
@@ -178,9 +254,16 @@ pub static DEVICE_CAPACITY: TypeDesc = TypeDesc {
     order: &[1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceCapacity>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceClaim {
+    pub config: List<resource_v1::DeviceClaimConfiguration>,
+    pub constraints: List<resource_v1::DeviceConstraint>,
+    pub requests: List<resource_v1::DeviceRequest>,
+}
+object!(DeviceClaim DEVICE_CLAIM { 0 config, 1 constraints, 2 requests });
 pub static DEVICE_CLAIM: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceClaim",
     fields: &[
@@ -191,9 +274,15 @@ pub static DEVICE_CLAIM: TypeDesc = TypeDesc {
     order: &[2, 1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceClaim>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceClaimConfiguration {
+    pub opaque: Slot,
+    pub requests: List<Str>,
+}
+object!(DeviceClaimConfiguration DEVICE_CLAIM_CONFIGURATION { 0 opaque slot, 1 requests });
 pub static DEVICE_CLAIM_CONFIGURATION: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceClaimConfiguration",
     fields: &[
@@ -203,9 +292,18 @@ pub static DEVICE_CLAIM_CONFIGURATION: TypeDesc = TypeDesc {
     order: &[1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceClaimConfiguration>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceClass {
+    pub api_version: Str,
+    pub kind: Str,
+    pub metadata: meta_v1::ObjectMeta,
+    pub spec: Shared<resource_v1::DeviceClassSpec>,
+}
+object!(DeviceClass DEVICE_CLASS kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
+resource!(DeviceClass RESOURCE_V1_DEVICE_CLASS);
 pub static DEVICE_CLASS: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceClass",
     fields: &[
@@ -217,9 +315,14 @@ pub static DEVICE_CLASS: TypeDesc = TypeDesc {
     order: &[1, 0, 2, 3],
     atomic: false,
     kind: Some(&table::RESOURCE_V1_DEVICE_CLASS),
-    typed: None,
+    typed: Some(new::<DeviceClass>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceClassConfiguration {
+    pub opaque: Slot,
+}
+object!(DeviceClassConfiguration DEVICE_CLASS_CONFIGURATION { 0 opaque slot });
 pub static DEVICE_CLASS_CONFIGURATION: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceClassConfiguration",
     fields: &[
@@ -228,7 +331,7 @@ pub static DEVICE_CLASS_CONFIGURATION: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceClassConfiguration>),
 };
 
 pub static DEVICE_CLASS_LIST: TypeDesc = TypeDesc {
@@ -245,6 +348,13 @@ pub static DEVICE_CLASS_LIST: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceClassSpec {
+    pub config: List<resource_v1::DeviceClassConfiguration>,
+    pub extended_resource_name: OStr,
+    pub selectors: List<resource_v1::DeviceSelector>,
+}
+object!(DeviceClassSpec DEVICE_CLASS_SPEC { 0 config, 1 extended_resource_name, 2 selectors });
 pub static DEVICE_CLASS_SPEC: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceClassSpec",
     fields: &[
@@ -255,9 +365,16 @@ pub static DEVICE_CLASS_SPEC: TypeDesc = TypeDesc {
     order: &[2, 0, 1],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceClassSpec>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceConstraint {
+    pub distinct_attribute: OStr,
+    pub match_attribute: OStr,
+    pub requests: List<Str>,
+}
+object!(DeviceConstraint DEVICE_CONSTRAINT { 0 distinct_attribute, 1 match_attribute, 2 requests });
 pub static DEVICE_CONSTRAINT: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceConstraint",
     fields: &[
@@ -268,9 +385,16 @@ pub static DEVICE_CONSTRAINT: TypeDesc = TypeDesc {
     order: &[2, 1, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceConstraint>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceCounterConsumption {
+    pub compatibility_groups: List<Str>,
+    pub counter_set: Str,
+    pub counters: Map<resource_v1::Counter>,
+}
+object!(DeviceCounterConsumption DEVICE_COUNTER_CONSUMPTION { 0 compatibility_groups, 1 counter_set, 2 counters });
 pub static DEVICE_COUNTER_CONSUMPTION: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceCounterConsumption",
     fields: &[
@@ -281,7 +405,7 @@ pub static DEVICE_COUNTER_CONSUMPTION: TypeDesc = TypeDesc {
     order: &[1, 2, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceCounterConsumption>),
 };
 
 pub static DEVICE_DERIVED_ATTRIBUTE: TypeDesc = TypeDesc {
@@ -296,6 +420,13 @@ pub static DEVICE_DERIVED_ATTRIBUTE: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceRequest {
+    pub exactly: Ptr<resource_v1::ExactDeviceRequest>,
+    pub first_available: List<resource_v1::DeviceSubRequest>,
+    pub name: Str,
+}
+object!(DeviceRequest DEVICE_REQUEST { 0 exactly, 1 first_available, 2 name });
 pub static DEVICE_REQUEST: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceRequest",
     fields: &[
@@ -306,9 +437,24 @@ pub static DEVICE_REQUEST: TypeDesc = TypeDesc {
     order: &[2, 0, 1],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceRequest>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceRequestAllocationResult {
+    pub admin_access: Option<bool>,
+    pub binding_conditions: List<Str>,
+    pub binding_failure_conditions: List<Str>,
+    pub consumed_capacity: Map<Quantity>,
+    pub device: Str,
+    pub driver: Str,
+    pub pool: Str,
+    pub request: Str,
+    pub share_id: OStr,
+    pub skip_node_operations: List<Str>,
+    pub tolerations: List<resource_v1::DeviceToleration>,
+}
+object!(DeviceRequestAllocationResult DEVICE_REQUEST_ALLOCATION_RESULT { 0 admin_access, 1 binding_conditions, 2 binding_failure_conditions, 3 consumed_capacity, 4 device, 5 driver, 6 pool, 7 request, 8 share_id, 9 skip_node_operations, 10 tolerations });
 pub static DEVICE_REQUEST_ALLOCATION_RESULT: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceRequestAllocationResult",
     fields: &[
@@ -327,9 +473,14 @@ pub static DEVICE_REQUEST_ALLOCATION_RESULT: TypeDesc = TypeDesc {
     order: &[7, 5, 6, 4, 0, 10, 1, 2, 8, 3, 9],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceRequestAllocationResult>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceSelector {
+    pub cel: Ptr<resource_v1::CELDeviceSelector>,
+}
+object!(DeviceSelector DEVICE_SELECTOR { 0 cel });
 pub static DEVICE_SELECTOR: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceSelector",
     fields: &[
@@ -338,9 +489,21 @@ pub static DEVICE_SELECTOR: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceSelector>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceSubRequest {
+    pub allocation_mode: Str,
+    pub capacity: Ptr<resource_v1::CapacityRequirements>,
+    pub count: i64,
+    pub derived_attributes: Slot,
+    pub device_class_name: Str,
+    pub name: Str,
+    pub selectors: List<resource_v1::DeviceSelector>,
+    pub tolerations: List<resource_v1::DeviceToleration>,
+}
+object!(DeviceSubRequest DEVICE_SUB_REQUEST { 0 allocation_mode, 1 capacity, 2 count, 3 derived_attributes slot, 4 device_class_name, 5 name, 6 selectors, 7 tolerations });
 pub static DEVICE_SUB_REQUEST: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceSubRequest",
     fields: &[
@@ -356,9 +519,17 @@ pub static DEVICE_SUB_REQUEST: TypeDesc = TypeDesc {
     order: &[5, 4, 6, 0, 2, 7, 1, 3],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceSubRequest>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceTaint {
+    pub effect: Str,
+    pub key: Str,
+    pub time_added: Time,
+    pub value: Str,
+}
+object!(DeviceTaint DEVICE_TAINT { 0 effect, 1 key, 2 time_added, 3 value });
 pub static DEVICE_TAINT: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceTaint",
     fields: &[
@@ -370,7 +541,7 @@ pub static DEVICE_TAINT: TypeDesc = TypeDesc {
     order: &[1, 3, 0, 2],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceTaint>),
 };
 
 pub static DEVICE_TAINT_RULE: TypeDesc = TypeDesc {
@@ -438,6 +609,15 @@ pub static DEVICE_TAINT_SELECTOR: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceToleration {
+    pub effect: Str,
+    pub key: Str,
+    pub operator: Str,
+    pub toleration_seconds: Option<i64>,
+    pub value: Str,
+}
+object!(DeviceToleration DEVICE_TOLERATION { 0 effect, 1 key, 2 operator, 3 toleration_seconds, 4 value });
 pub static DEVICE_TOLERATION: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceToleration",
     fields: &[
@@ -450,9 +630,21 @@ pub static DEVICE_TOLERATION: TypeDesc = TypeDesc {
     order: &[1, 2, 4, 0, 3],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceToleration>),
 };
 
+#[derive(Clone, Default)]
+pub struct ExactDeviceRequest {
+    pub admin_access: Option<bool>,
+    pub allocation_mode: Str,
+    pub capacity: Ptr<resource_v1::CapacityRequirements>,
+    pub count: i64,
+    pub derived_attributes: Slot,
+    pub device_class_name: Str,
+    pub selectors: List<resource_v1::DeviceSelector>,
+    pub tolerations: List<resource_v1::DeviceToleration>,
+}
+object!(ExactDeviceRequest EXACT_DEVICE_REQUEST { 0 admin_access, 1 allocation_mode, 2 capacity, 3 count, 4 derived_attributes slot, 5 device_class_name, 6 selectors, 7 tolerations });
 pub static EXACT_DEVICE_REQUEST: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ExactDeviceRequest",
     fields: &[
@@ -468,7 +660,7 @@ pub static EXACT_DEVICE_REQUEST: TypeDesc = TypeDesc {
     order: &[5, 6, 1, 3, 0, 7, 2, 4],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ExactDeviceRequest>),
 };
 
 pub static NETWORK_DEVICE_DATA: TypeDesc = TypeDesc {
@@ -533,6 +725,16 @@ pub static OPAQUE_DEVICE_CONFIGURATION: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceClaim {
+    pub api_version: Str,
+    pub kind: Str,
+    pub metadata: meta_v1::ObjectMeta,
+    pub spec: Shared<resource_v1::ResourceClaimSpec>,
+    pub status: Shared<resource_v1::ResourceClaimStatus>,
+}
+object!(ResourceClaim RESOURCE_CLAIM kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+resource!(ResourceClaim RESOURCE_V1_RESOURCE_CLAIM);
 pub static RESOURCE_CLAIM: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaim",
     fields: &[
@@ -545,9 +747,17 @@ pub static RESOURCE_CLAIM: TypeDesc = TypeDesc {
     order: &[1, 0, 2, 3, 4],
     atomic: false,
     kind: Some(&table::RESOURCE_V1_RESOURCE_CLAIM),
-    typed: None,
+    typed: Some(new::<ResourceClaim>),
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceClaimConsumerReference {
+    pub api_group: Str,
+    pub name: Str,
+    pub resource: Str,
+    pub uid: Str,
+}
+object!(ResourceClaimConsumerReference RESOURCE_CLAIM_CONSUMER_REFERENCE { 0 api_group, 1 name, 2 resource, 3 uid });
 pub static RESOURCE_CLAIM_CONSUMER_REFERENCE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaimConsumerReference",
     fields: &[
@@ -559,7 +769,7 @@ pub static RESOURCE_CLAIM_CONSUMER_REFERENCE: TypeDesc = TypeDesc {
     order: &[0, 2, 1, 3],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ResourceClaimConsumerReference>),
 };
 
 pub static RESOURCE_CLAIM_LIST: TypeDesc = TypeDesc {
@@ -576,6 +786,11 @@ pub static RESOURCE_CLAIM_LIST: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceClaimSpec {
+    pub devices: resource_v1::DeviceClaim,
+}
+object!(ResourceClaimSpec RESOURCE_CLAIM_SPEC { 0 devices });
 pub static RESOURCE_CLAIM_SPEC: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaimSpec",
     fields: &[
@@ -584,9 +799,16 @@ pub static RESOURCE_CLAIM_SPEC: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ResourceClaimSpec>),
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceClaimStatus {
+    pub allocation: Ptr<resource_v1::AllocationResult>,
+    pub devices: Slot,
+    pub reserved_for: List<resource_v1::ResourceClaimConsumerReference>,
+}
+object!(ResourceClaimStatus RESOURCE_CLAIM_STATUS { 0 allocation, 1 devices slot, 2 reserved_for });
 pub static RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaimStatus",
     fields: &[
@@ -597,9 +819,18 @@ pub static RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
     order: &[0, 2, 1],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ResourceClaimStatus>),
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceClaimTemplate {
+    pub api_version: Str,
+    pub kind: Str,
+    pub metadata: meta_v1::ObjectMeta,
+    pub spec: Shared<resource_v1::ResourceClaimTemplateSpec>,
+}
+object!(ResourceClaimTemplate RESOURCE_CLAIM_TEMPLATE kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
+resource!(ResourceClaimTemplate RESOURCE_V1_RESOURCE_CLAIM_TEMPLATE);
 pub static RESOURCE_CLAIM_TEMPLATE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaimTemplate",
     fields: &[
@@ -611,7 +842,7 @@ pub static RESOURCE_CLAIM_TEMPLATE: TypeDesc = TypeDesc {
     order: &[1, 0, 2, 3],
     atomic: false,
     kind: Some(&table::RESOURCE_V1_RESOURCE_CLAIM_TEMPLATE),
-    typed: None,
+    typed: Some(new::<ResourceClaimTemplate>),
 };
 
 pub static RESOURCE_CLAIM_TEMPLATE_LIST: TypeDesc = TypeDesc {
@@ -628,6 +859,12 @@ pub static RESOURCE_CLAIM_TEMPLATE_LIST: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceClaimTemplateSpec {
+    pub metadata: meta_v1::ObjectMeta,
+    pub spec: Shared<resource_v1::ResourceClaimSpec>,
+}
+object!(ResourceClaimTemplateSpec RESOURCE_CLAIM_TEMPLATE_SPEC { 0 metadata, 1 spec });
 pub static RESOURCE_CLAIM_TEMPLATE_SPEC: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaimTemplateSpec",
     fields: &[
@@ -637,9 +874,16 @@ pub static RESOURCE_CLAIM_TEMPLATE_SPEC: TypeDesc = TypeDesc {
     order: &[0, 1],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ResourceClaimTemplateSpec>),
 };
 
+#[derive(Clone, Default)]
+pub struct ResourcePool {
+    pub generation: i64,
+    pub name: Str,
+    pub resource_slice_count: i64,
+}
+object!(ResourcePool RESOURCE_POOL { 0 generation, 1 name, 2 resource_slice_count });
 pub static RESOURCE_POOL: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourcePool",
     fields: &[
@@ -650,9 +894,18 @@ pub static RESOURCE_POOL: TypeDesc = TypeDesc {
     order: &[1, 0, 2],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ResourcePool>),
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceSlice {
+    pub api_version: Str,
+    pub kind: Str,
+    pub metadata: meta_v1::ObjectMeta,
+    pub spec: Shared<resource_v1::ResourceSliceSpec>,
+}
+object!(ResourceSlice RESOURCE_SLICE kind { 0 api_version, 1 kind, 2 metadata, 3 spec });
+resource!(ResourceSlice RESOURCE_V1_RESOURCE_SLICE);
 pub static RESOURCE_SLICE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceSlice",
     fields: &[
@@ -664,7 +917,7 @@ pub static RESOURCE_SLICE: TypeDesc = TypeDesc {
     order: &[1, 0, 2, 3],
     atomic: false,
     kind: Some(&table::RESOURCE_V1_RESOURCE_SLICE),
-    typed: None,
+    typed: Some(new::<ResourceSlice>),
 };
 
 pub static RESOURCE_SLICE_LIST: TypeDesc = TypeDesc {
@@ -681,6 +934,20 @@ pub static RESOURCE_SLICE_LIST: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct ResourceSliceSpec {
+    pub all_nodes: Option<bool>,
+    pub devices: List<resource_v1::Device>,
+    pub driver: Str,
+    pub node_name: OStr,
+    pub node_selector: Ptr<core_v1::NodeSelector>,
+    pub partition_type_attribute: OStr,
+    pub per_device_node_selection: Option<bool>,
+    pub pool: resource_v1::ResourcePool,
+    pub shared_counters: List<resource_v1::CounterSet>,
+    pub skip_node_operations: List<Str>,
+}
+object!(ResourceSliceSpec RESOURCE_SLICE_SPEC { 0 all_nodes, 1 devices, 2 driver, 3 node_name, 4 node_selector, 5 partition_type_attribute, 6 per_device_node_selection, 7 pool, 8 shared_counters, 9 skip_node_operations });
 pub static RESOURCE_SLICE_SPEC: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceSliceSpec",
     fields: &[
@@ -698,5 +965,5 @@ pub static RESOURCE_SLICE_SPEC: TypeDesc = TypeDesc {
     order: &[2, 7, 3, 4, 0, 1, 6, 8, 5, 9],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<ResourceSliceSpec>),
 };

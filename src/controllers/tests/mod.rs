@@ -3,6 +3,7 @@
 
 mod autoscaler;
 mod budgets;
+mod claims;
 mod cron;
 mod daemons;
 mod deletion;
