@@ -100,7 +100,7 @@ impl LeaderElector {
             }
             klog::info("Failed to acquire lease").str("lock", &lock).log(&self.ctx, "leaderelection.go:267");
             let jitter = 1.0 + self.rng.f64() * JITTER;
-            self.ctx.sleep(self.config.retry_period.mul_f64(jitter)).await;
+            self.ctx.sleep(self.config.retry_period.mul_f64(jitter)).named(self.retry()).await;
         }
     }
 
@@ -125,8 +125,13 @@ impl LeaderElector {
 
     async fn renew_once(&mut self) {
         while !self.try_acquire_or_renew().await {
-            self.ctx.sleep(self.config.retry_period).await;
+            self.ctx.sleep(self.config.retry_period).named(self.retry()).await;
         }
+    }
+
+    /// What the wait for another try is called.
+    fn retry(&self) -> String {
+        format!("lease {}", self.config.name)
     }
 
     /// Gives the lease up, so that another need not wait for it to expire (`ReleaseOnCancel`).

@@ -94,7 +94,7 @@ pub struct ProcessView {
 /// Whether a process runs and is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ProcessState {
-    /// Starts: not serving yet.
+    /// Starts: not serving yet, or ended by itself and about to be started again.
     #[default]
     Starting,
     /// Runs.
@@ -235,6 +235,8 @@ pub struct SchedulingView {
     pub scores: Vec<NodeScore>,
     /// For an unschedulable pod: the first reason of up to three nodes.
     pub rejections: Vec<NodeRejection>,
+    /// Pods that wait for a node, the longest waiting first, at most eight.
+    pub waiting: Vec<WaitingPod>,
     /// Pods in the active queue.
     pub active: u32,
     /// In the back-off queue.
@@ -243,6 +245,17 @@ pub struct SchedulingView {
     pub unschedulable: u32,
     /// Binds in the last second of virtual time.
     pub binds_per_second: u32,
+}
+
+/// A pod that waits for a node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WaitingPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Why, in the scheduler's words: `3 Insufficient cpu`. Empty before its first try.
+    pub reason: String,
 }
 
 /// Where the last pod is.

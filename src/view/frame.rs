@@ -204,6 +204,18 @@ pub enum TimerKind {
         /// The pod.
         pod: String,
     },
+    /// A component that exited by itself is started again.
+    ComponentRestarts {
+        /// `kube-scheduler-1`.
+        component: String,
+    },
+    /// A component asks once more for a lease that it failed to get or to renew.
+    LeaseRetry {
+        /// `kube-scheduler-1`.
+        component: String,
+        /// `kube-scheduler`.
+        lease: String,
+    },
     /// A lease runs out and another candidate may take it.
     LeaseExpires {
         /// `kube-scheduler`.

@@ -109,14 +109,13 @@ impl World {
                 &Self::replica_name("etcd", n, count),
                 "etcd",
                 *host,
-                None,
-                Rc::new(move |sim, host, name| {
+                Rc::new(move |ctx, name| {
                     let (members, observed, own) = (members.clone(), observed.clone(), name.to_string());
-                    sim.start(host, name, move |ctx| async move {
+                    Box::pin(async move {
                         let member = Member::start(&ctx, MemberConfig::new(u64::from(n), members));
                         observed.etcd.borrow_mut().insert(own, member);
                         std::future::pending::<()>().await;
-                    });
+                    })
                 }),
             );
         }
@@ -136,14 +135,13 @@ impl World {
                 &Self::replica_name("kube-apiserver", n, count),
                 "kube-apiserver",
                 *host,
-                None,
-                Rc::new(move |sim, host, name| {
+                Rc::new(move |ctx, name| {
                     let (etcd, observed, key) = (etcd.clone(), observed.clone(), name.to_string());
-                    sim.start(host, name, move |ctx| async move {
+                    Box::pin(async move {
                         let server = apiserver::Server::new(&ctx, apiserver::Config::new(own, etcd));
                         observed.api_servers.borrow_mut().insert(key, server.inner().clone());
                         server.run().await;
-                    });
+                    })
                 }),
             );
         }
@@ -168,11 +166,10 @@ impl World {
                 &format!("kube-controller-manager-{n}"),
                 "kube-controller-manager",
                 *host,
-                None,
-                Rc::new(move |sim, host, name| {
+                Rc::new(move |ctx, name| {
                     let (manager, config) = (ControllerManager::default(), config.clone());
                     observed.managers.borrow_mut().insert(name.to_string(), manager.clone());
-                    sim.start(host, name, move |ctx| manager.run(ctx, config));
+                    Box::pin(manager.run(ctx, config))
                 }),
             );
         }
@@ -193,15 +190,14 @@ impl World {
                 &format!("kube-scheduler-{n}"),
                 "kube-scheduler",
                 *host,
-                None,
-                Rc::new(move |sim, host, name| {
+                Rc::new(move |ctx, name| {
                     let (client, observed, own) = (client.clone(), observed.clone(), name.to_string());
-                    sim.start(host, name, move |ctx| async move {
+                    Box::pin(async move {
                         let identity = format!("{}_{}", ctx.host_name(), ctx.rng("identity").uuid());
                         let scheduler = Scheduler::new(&ctx, scheduler::Config { client, identity });
                         observed.schedulers.borrow_mut().insert(own, scheduler.clone());
                         scheduler.run().await;
-                    });
+                    })
                 }),
             );
         }
@@ -241,6 +237,26 @@ impl World {
     /// What observers read.
     pub fn observed(&self) -> &Rc<Observed> {
         &self.observed
+    }
+    /// The controller manager that leads.
+    pub fn leading_manager(&self) -> Option<ControllerManager> {
+        let all = self.observed.managers.borrow();
+        all.iter().find(|(name, m)| m.is_leading() && self.machines.is_running(name)).map(|(_, m)| m.clone())
+    }
+    /// The scheduler that leads.
+    pub fn leading_scheduler(&self) -> Option<Scheduler> {
+        let all = self.observed.schedulers.borrow();
+        all.iter().find(|(name, s)| s.leads() && self.machines.is_running(name)).map(|(_, s)| s.clone())
+    }
+    /// Whether writes find their way: etcd has a leader, an API server runs, and controllers and scheduler are led.
+    pub fn is_whole(&self) -> bool {
+        let members = self.observed.etcd.borrow();
+        let leads = |m: &Member<Stored>| m.status().is_some_and(|s| s.role == etcd::raft::Role::Leader);
+        let servers = self.observed.api_servers.borrow();
+        members.iter().any(|(name, m)| self.machines.is_running(name) && leads(m))
+            && servers.keys().any(|name| self.machines.is_running(name))
+            && self.leading_manager().is_some()
+            && self.leading_scheduler().is_some()
     }
     /// The programs of the reader's machine.
     pub fn programs(&self) -> &BTreeMap<&'static str, Program> {

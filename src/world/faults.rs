@@ -29,6 +29,8 @@ pub enum Fault {
     Skip(Name, f64),
     /// List what is on.
     Status,
+    /// Say how the command is used.
+    Help,
     /// End all.
     Restore,
 }
@@ -52,14 +54,36 @@ impl fmt::Display for Usage {
     }
 }
 
-/// How the command is used.
+/// How the command is used, in a line a verb.
 pub const USAGE: &str = "\
 usage: cluster stop|start|kill NAME...
        cluster cut A [B] | heal [A [B]]
        cluster slow A B 200ms | slow A disk 200ms
        cluster fill NODE memory|disk 95%
        cluster skip CONTROLLER 30%
-       cluster status | restore";
+       cluster status | restore | help";
+
+/// What `cluster help` prints.
+pub const HELP: &str = "\
+cluster breaks parts of the simulated cluster and mends them.
+
+  cluster stop NAME...             end a component (SIGTERM), power a node off
+  cluster kill NAME...             the same at once (SIGKILL)
+  cluster start NAME...            start it again, power a node on
+  cluster cut A [B]                cut the way between A and B, or between A and everybody
+  cluster heal [A [B]]             end cuts: between two, of one, or all
+  cluster slow A B 200ms           make the way between A and B slower (0 ends it)
+  cluster slow A disk 200ms        make the writes of A's disk slower (0 ends it)
+  cluster fill NODE memory|disk 95%   fill a node (0 ends it)
+  cluster skip CONTROLLER 30%      make a controller leave out a share of its loops (0 ends it)
+  cluster status                   list what is on, each as the command that makes it
+  cluster restore                  end all of it
+  cluster help                     these lines
+
+NAME, A and B are a node (node-2), a part of one (node-2/kubelet, node-2/runtime, node-2/kube-proxy), a component
+(kube-scheduler-1) or all of a kind (kube-scheduler, etcd). What was stopped stays stopped; a component that exits by
+itself is started again by its machine.
+";
 
 /// `200ms`, `1.5s`, `2m`, `0`.
 pub fn duration(text: &str) -> Option<Duration> {
@@ -82,6 +106,9 @@ pub fn share(text: &str) -> Option<f64> {
     (0.0..=100.0).contains(&number).then_some(number / 100.0)
 }
 
+/// What the command can be told to do.
+const VERBS: [&str; 11] = ["stop", "start", "kill", "cut", "heal", "slow", "fill", "skip", "status", "restore", "help"];
+
 /// Most that a link or a disk can be slowed.
 const SLOWEST: Duration = Duration::from_secs(3600);
 
@@ -98,6 +125,10 @@ pub fn parse(words: &[&str]) -> Result<Fault, Usage> {
         false => Ok((a.to_string(), b.to_string())),
     };
     let part = |text: &str| share(text).ok_or_else(|| Usage(format!("{text:?} is no percentage")));
+    let asks = |word: &&str| matches!(*word, "--help" | "-h");
+    if words.first() == Some(&"help") || words.iter().any(asks) {
+        return Ok(Fault::Help);
+    }
     Ok(match words {
         ["stop", list @ ..] if !list.is_empty() => Fault::Stop(names(list)),
         ["start", list @ ..] if !list.is_empty() => Fault::Start(names(list)),
@@ -118,12 +149,7 @@ pub fn parse(words: &[&str]) -> Result<Fault, Usage> {
         ["status"] => Fault::Status,
         ["restore"] => Fault::Restore,
         [] => return Err(Usage("what to do?".into())),
-        [word, ..]
-            if !["stop", "start", "kill", "cut", "heal", "slow", "fill", "skip", "status", "restore"]
-                .contains(word) =>
-        {
-            return Err(Usage(format!("unknown command {word:?}")));
-        }
+        [word, ..] if !VERBS.contains(word) => return Err(Usage(format!("unknown command {word:?}"))),
         [word, ..] => return Err(Usage(format!("{word}: wrong number of arguments"))),
     })
 }
@@ -131,6 +157,14 @@ pub fn parse(words: &[&str]) -> Result<Fault, Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The help, the usage and the grammar know the same verbs.
+    #[test]
+    fn the_help_leaves_no_verb_out() {
+        for verb in VERBS {
+            assert!(HELP.contains(&format!("cluster {verb}")) && USAGE.contains(verb), "{verb}");
+        }
+    }
 
     fn read(line: &str) -> Result<Fault, String> {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -142,6 +176,9 @@ mod tests {
         assert_eq!(read("stop kube-scheduler-1 etcd"), Ok(Fault::Stop(vec!["kube-scheduler-1".into(), "etcd".into()])));
         assert_eq!(read("cut node-2/kubelet"), Ok(Fault::Cut("node-2/kubelet".into(), None)));
         assert_eq!(read("heal"), Ok(Fault::Heal(None, None)));
+        for line in ["help", "--help", "-h", "help stop", "stop --help", "slow -h"] {
+            assert_eq!(read(line), Ok(Fault::Help), "{line}");
+        }
         assert_eq!(read("slow etcd-1 disk 200ms"), Ok(Fault::SlowDisk("etcd-1".into(), Duration::from_millis(200))));
         assert_eq!(read("slow a b 0"), Ok(Fault::SlowLink("a".into(), "b".into(), Duration::ZERO)));
         assert_eq!(read("fill node-2 memory 95%"), Ok(Fault::Fill("node-2".into(), Filled::Memory, 0.95)));

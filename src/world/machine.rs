@@ -1,15 +1,26 @@
-//! What runs where: components and nodes by name, and how to start each of them again.
+//! What runs where: components and nodes by name, how to start each of them again, and the supervisor that does so.
 
-use crate::faults::{Fault, Filled};
+use crate::faults::{Fault, Filled, HELP};
 use node::Node;
-use sim::{Duration, HostId, ProcessId, Scope, Sim};
+use node::kubelet::backoff::Backoff;
+use shell::process::LocalFuture;
+use sim::{Ctx, Duration, HostId, Instant, ProcessId, Scope, Sim};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
 /// Starts a component on its machine.
-pub type Starter = Rc<dyn Fn(&Sim, HostId, &str)>;
+type Starter = Rc<dyn Fn(&Sim, HostId, &str)>;
+/// What a component's process runs, each time it is started; it is told the component's name.
+pub type Main = Rc<dyn Fn(Ctx, &str) -> LocalFuture<'static, ()>>;
+
+/// How long it takes until a component that ended by itself is missed: a kubelet lists its containers once a second.
+const NOTICED: Duration = Duration::from_secs(1);
+/// What a kubelet waits before it starts the container of a static pod once more: nothing the first time, then 10 s and
+/// twice as long each time, five minutes at most; forgotten after ten minutes of running (kuberuntime_manager.go,
+/// doBackOff; systemd's units are as patient in their own way).
+const BACK_OFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
 
 /// A process of the cluster that can be stopped and started by name.
 #[derive(Clone)]
@@ -47,6 +58,9 @@ pub struct Machines {
     standing: RefCell<Vec<Standing>>,
     /// Processes that were asked to end, by component; at most one each.
     stopping: RefCell<BTreeMap<Rc<str>, ProcessId>>,
+    /// Components that ended by themselves: when each starts again; at most one each.
+    restarts: RefCell<BTreeMap<Rc<str>, Instant>>,
+    backoff: RefCell<Backoff>,
     hooks: Rc<dyn FaultHooks>,
     fsync: Duration,
 }
@@ -60,20 +74,56 @@ impl Machines {
             nodes: RefCell::default(),
             standing: RefCell::default(),
             stopping: RefCell::default(),
+            restarts: RefCell::default(),
+            backoff: RefCell::new(Backoff::new(BACK_OFF.0, BACK_OFF.1)),
             hooks,
             fsync,
         }
     }
-    /// Adds a component and starts it.
-    pub fn add(&self, name: &str, kind: &'static str, host: HostId, node: Option<&str>, start: Starter) {
-        start(&self.sim, host, name);
-        self.components.borrow_mut().push(Component {
-            name: name.into(),
-            kind,
-            host,
-            node: node.map(Into::into),
-            start,
+    /// Adds a component and starts it; its machine starts it again whenever it ends by itself.
+    pub fn add(self: &Rc<Self>, name: &str, kind: &'static str, host: HostId, main: Main) {
+        let supervisor = Rc::downgrade(self);
+        let start: Starter = Rc::new(move |sim, host, name| {
+            let (supervisor, main, name) = (supervisor.clone(), main.clone(), Rc::<str>::from(name));
+            sim.start(host, &name.clone(), move |ctx| {
+                let process = ctx.process();
+                let program = main(ctx, &name);
+                async move {
+                    program.await;
+                    if let Some(machines) = supervisor.upgrade() {
+                        machines.ended(&name, host, process);
+                    }
+                }
+            });
         });
+        start(&self.sim, host, name);
+        self.components.borrow_mut().push(Component { name: name.into(), kind, host, node: None, start });
+    }
+    /// A component's program came to its end: unless that was asked for, it is started again.
+    fn ended(self: &Rc<Self>, name: &Rc<str>, host: HostId, process: ProcessId) {
+        if self.stopping.borrow().get(name) == Some(&process) {
+            return;
+        }
+        let ended = self.sim.now();
+        let back_off = {
+            let known = self.backoff.borrow();
+            if known.in_backoff_since(name, ended, ended) { known.get(name) } else { Duration::ZERO }
+        };
+        let at = ended + back_off.max(NOTICED);
+        self.restarts.borrow_mut().insert(name.clone(), at);
+        let (machines, name) = (self.clone(), name.clone());
+        self.sim.start(host, &format!("{name}/supervisor"), move |ctx| async move {
+            ctx.sleep_until(at).named(format!("restart {name}")).await;
+            // It may have been started or stopped meanwhile.
+            if machines.restarts.borrow().get(&name) == Some(&at) {
+                machines.backoff.borrow_mut().next(&name, ended, at);
+                machines.named(&name).iter().for_each(|c| machines.resume(c));
+            }
+        });
+    }
+    /// When a component that ended by itself is started again.
+    pub fn restart_of(&self, name: &str) -> Option<Instant> {
+        self.restarts.borrow().get(name).copied()
     }
     /// Adds a node that has been started, and its parts.
     pub fn add_node(&self, node: &Rc<Node>) {
@@ -119,13 +169,13 @@ impl Machines {
         }
         let found = self.named(name);
         if found.is_empty() {
-            return Err(unknown(name));
+            return Err(self.unknown(name));
         }
         Ok(found.into_iter().map(|c| Scope::Process(c.name)).collect())
     }
     fn host_of(&self, name: &str) -> Result<HostId, String> {
         let host = self.node(name).map(|n| n.host()).or_else(|| self.named(name).first().map(|c| c.host));
-        host.ok_or_else(|| unknown(name))
+        host.ok_or_else(|| self.unknown(name))
     }
 
     /// Does what a fault command says; its output, or what is wrong with it.
@@ -163,7 +213,7 @@ impl Machines {
                 Ok(String::new())
             }
             Fault::Fill(a, what, share) => {
-                let node = self.node(a).ok_or_else(|| unknown(a))?;
+                let node = self.node(a).ok_or_else(|| self.unknown(a))?;
                 let host = node.host();
                 match what {
                     Filled::Memory => node.fill_memory(*share),
@@ -185,7 +235,11 @@ impl Machines {
             }
             Fault::Skip(controller, share) => {
                 if !self.hooks.skip(controller, *share) {
-                    return Err(format!("there is no controller {controller:?}"));
+                    let all: Vec<&str> = controllers::table::CONTROLLERS
+                        .iter()
+                        .map(|c| c.name.strip_suffix("-controller").unwrap_or(c.name))
+                        .collect();
+                    return Err(format!("there is no controller {controller:?}\ncontrollers: {}", all.join(", ")));
                 }
                 self.stand(|s| matches!(s, Standing::Skip(n, _) if **n == **controller));
                 if *share > 0.0 {
@@ -194,6 +248,7 @@ impl Machines {
                 Ok(String::new())
             }
             Fault::Status => Ok(self.status()),
+            Fault::Help => Ok(HELP.into()),
             Fault::Restore => self.restore(),
         }
     }
@@ -209,7 +264,7 @@ impl Machines {
         for name in names {
             let (machine, parts) = (self.node(name), self.named(name));
             if machine.is_none() && parts.is_empty() {
-                return Err(unknown(name));
+                return Err(self.unknown(name));
             }
             todo.push((machine, parts));
         }
@@ -222,6 +277,8 @@ impl Machines {
         Ok(String::new())
     }
     fn halt(&self, component: &Component, at_once: bool) {
+        // What waits for its restart stays away from now on.
+        self.restarts.borrow_mut().remove(&component.name);
         if let Some(process) = self.sim.process(&component.name) {
             if at_once {
                 self.sim.kill(process);
@@ -232,6 +289,7 @@ impl Machines {
         }
     }
     fn resume(&self, component: &Component) {
+        self.restarts.borrow_mut().remove(&component.name);
         // A start cuts a stop short that is still under way: otherwise the component would stay away once it is over.
         if let Some(process) = self.stopping.borrow_mut().remove(&component.name)
             && self.sim.process(&component.name) == Some(process)
@@ -273,14 +331,23 @@ impl Machines {
         }
         Ok(String::new())
     }
-    /// One line a fault that is on, as the command that makes it.
+    /// The faults that are on, and what is being started again without anybody's doing.
     fn status(&self) -> String {
+        let mut text = self.faults();
+        for (name, at) in self.restarts.borrow().iter() {
+            let left = at.since(self.sim.now()).as_nanos().div_ceil(1_000_000_000);
+            let _ = writeln!(text, "# {name} exited by itself and is restarted in {left}s");
+        }
+        text
+    }
+    /// One line a fault that is on, as the command that makes it.
+    pub fn faults(&self) -> String {
         let mut text = String::new();
         for node in self.nodes.borrow().iter().filter(|n| !n.is_on()) {
             let _ = writeln!(text, "stop {}", node.name());
         }
         for component in self.components().iter().filter(|c| self.sim.host_up(c.host)) {
-            if !self.is_running(&component.name) {
+            if !self.is_running(&component.name) && self.restart_of(&component.name).is_none() {
                 let _ = writeln!(text, "stop {}", component.name);
             }
         }
@@ -309,8 +376,29 @@ impl Machines {
         }
         text
     }
-}
 
-fn unknown(name: &str) -> String {
-    format!("there is no node or component {name:?}")
+    /// What is said of a name that nothing has: what there is.
+    fn unknown(&self, name: &str) -> String {
+        let mut text = format!("there is no node or component {name:?}\n");
+        let nodes = self.nodes();
+        if let (Some(first), Some(last)) = (nodes.first(), nodes.last()) {
+            let (first, last) = (first.name(), last.name());
+            let names = if nodes.len() > 1 { format!("{first} to {last}") } else { first.to_string() };
+            let _ =
+                writeln!(text, "nodes:      {names}, and of each {first}/kubelet, {first}/runtime, {first}/kube-proxy");
+        }
+        text.push_str("components:");
+        let all = self.components();
+        let mut kind = "";
+        for component in all.iter().filter(|c| c.node.is_none()) {
+            if component.kind != kind {
+                kind = component.kind;
+                let _ = write!(text, " {kind}");
+            }
+            if *component.name != *kind {
+                let _ = write!(text, " {}", component.name);
+            }
+        }
+        text
+    }
 }

@@ -22,7 +22,9 @@ pub fn component(look: &Look<'_>, name: &str, selection: &Selection) -> Option<I
     let sim = look.world.sim();
     let running = sim.process(name).is_some();
     let groups = groups(look, name);
-    let status = if !running {
+    let status = if look.world.machines().restart_of(name).is_some() {
+        "restarting"
+    } else if !running {
         "stopped"
     } else if is_leader(look, name) {
         "leader"
@@ -147,8 +149,7 @@ fn klog(at: i64, line: &sim::trace::LogLine) -> String {
 
 /// What is shown of a control loop.
 pub fn control_loop(look: &Look<'_>, name: &str, selection: &Selection) -> Option<Inspector> {
-    let managers = look.world.observed().managers.borrow();
-    let leader = managers.values().find(|m| m.is_leading())?;
+    let leader = look.world.leading_manager()?;
     let observed = leader.controllers().into_iter().find(|o| o.name.trim_end_matches("-controller") == name)?;
     let mut state = LoopState {
         name: name.into(),

@@ -116,8 +116,7 @@ impl Observer {
 
     /// All nodes are Ready, the control plane has its leaders, and pods can be made.
     pub fn booted(&self, world: &World) -> bool {
-        let led = world.observed().managers.borrow().values().any(|m| m.is_leading())
-            && world.observed().schedulers.borrow().values().any(|s| s.leads());
+        let led = world.leading_manager().is_some() && world.leading_scheduler().is_some();
         if !led || get(world, "ServiceAccount", "default", "default").is_none() {
             return false;
         }
@@ -253,8 +252,7 @@ impl Observer {
             return;
         }
         self.pods_at = changed;
-        let schedulers = world.observed().schedulers.borrow();
-        let leader = schedulers.values().find(|s| s.leads());
+        let leader = world.leading_scheduler();
         let mut seen = BTreeMap::new();
         for pod in list::<Pod>(world, "", "pods") {
             let key = format!("{}/{}", pod.metadata.namespace, pod.metadata.name);
@@ -273,13 +271,13 @@ impl Observer {
             }
             view.pulling = view.state == view::PodState::Creating && self.pulling.contains_key(&key);
             if view.node.is_none()
-                && let Some(node) = leader.and_then(|s| s.assumed_node(&pod.metadata.namespace, &pod.metadata.name))
+                && let Some(node) =
+                    leader.as_ref().and_then(|s| s.assumed_node(&pod.metadata.namespace, &pod.metadata.name))
             {
                 view.assumed = self.node_id(&node);
             }
             seen.insert(key, (id, view));
         }
-        drop(schedulers);
         for (key, (id, _)) in &self.pods {
             if !seen.contains_key(key) {
                 frame.removed_pods.push(*id);
@@ -478,7 +476,7 @@ fn node_view(world: &World, id: u32, node: &Rev<Node>, heartbeat: u64, machine: 
 
 /// Faults that stand, as `cluster status` lists them; those known keep the time at which they were first seen.
 fn faults(world: &World, before: &[FaultView]) -> Vec<FaultView> {
-    let text = world.machines().apply(&crate::faults::Fault::Status).unwrap_or_default();
+    let text = world.machines().faults();
     let now = world.sim().now().as_nanos();
     text.lines()
         .map(|line| {

@@ -3,20 +3,24 @@
 use super::cluster_view::{list, micro};
 use super::pods;
 use crate::cluster::World;
-use api::SortSmall;
 use api::coordination_v1::Lease;
-use api::core_v1::Node;
+use api::core_v1::{Node, Pod};
+use api::{Rev, SortSmall};
 use apiserver::audit::{Entry, Stage};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use view::{
     ApiServerView, ControlPlane, DoorStage, EtcdMemberView, LeaseView, LoopView, NodeRejection, NodeScore,
-    PassingRequest, ProcessState, ProcessView, RaftRole, SchedulingPhase, SchedulingView,
+    PassingRequest, ProcessState, ProcessView, RaftRole, SchedulingPhase, SchedulingView, WaitingPod,
 };
 
 const MILLI: u64 = 1_000_000;
 /// How long a finished write stays lit in the door, in virtual nanoseconds.
 const LIT: u64 = 150 * MILLI;
+/// How long the scheduler's card tells of a pod that was bound while others wait.
+const TOLD: u64 = 3000 * MILLI;
+/// Waiting pods that are named at most.
+const WAITING: usize = 8;
 /// How long a loop counts as working after its last run.
 const WARM: u64 = 200 * MILLI;
 
@@ -37,6 +41,7 @@ fn process(world: &World, name: &str) -> ProcessView {
         name: name.to_string(),
         host: host.map(|h| h.to_string()).unwrap_or_default(),
         state: match (world.machines().is_running(name), cut) {
+            (false, _) if world.machines().restart_of(name).is_some() => ProcessState::Starting,
             (false, _) => ProcessState::Stopped,
             (true, true) => ProcessState::CutOff,
             (true, false) => ProcessState::Running,
@@ -242,10 +247,9 @@ fn troubles(world: &World) -> (usize, usize) {
 }
 
 fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
-    let managers = world.observed().managers.borrow();
     let now = world.sim().now().as_nanos();
-    let leader = managers.iter().find(|(name, m)| m.is_leading() && world.machines().is_running(name));
-    let Some((_, manager)) = leader.or_else(|| managers.iter().next()) else { return Vec::new() };
+    let any = || world.observed().managers.borrow().values().next().cloned();
+    let Some(manager) = world.leading_manager().or_else(any) else { return Vec::new() };
     let (lost, evictions) = troubles(world);
     let mut loops: Vec<LoopView> = manager
         .controllers()
@@ -280,18 +284,50 @@ fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
     loops
 }
 
+/// Pods that wait for a node, each with the scheduler's reason.
+fn waiting(world: &World) -> Vec<WaitingPod> {
+    let mut pods = list::<Pod>(world, "", "pods");
+    pods.retain(|p| p.spec.node_name.is_empty() && p.metadata.deletion_timestamp.unix().is_none());
+    pods.sort_small_by_key(|p| p.metadata.creation_timestamp.unix());
+    pods.truncate(WAITING);
+    let told = |pod: &Pod| {
+        let condition = pod.status.conditions.iter().find(|c| &*c.type_ == "PodScheduled" && &*c.status == "False");
+        condition.map(|c| reason(&c.message).to_string()).unwrap_or_default()
+    };
+    let row = |pod: &Rev<Pod>| WaitingPod {
+        namespace: pod.metadata.namespace.to_string(),
+        name: pod.metadata.name.to_string(),
+        reason: told(pod),
+    };
+    pods.iter().map(row).collect()
+}
+
+/// `3 Insufficient cpu` out of `0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, ...`.
+fn reason(message: &str) -> &str {
+    let reasons = message.split_once(" nodes are available: ").map_or(message, |(_, reasons)| reasons);
+    reasons.split_once(". ").map_or(reasons, |(reasons, _)| reasons).trim_end_matches('.')
+}
+
 fn scheduling(world: &World) -> SchedulingView {
-    let schedulers = world.observed().schedulers.borrow();
-    let Some(scheduler) = schedulers.values().find(|s| s.leads()) else { return SchedulingView::default() };
+    let waiting = waiting(world);
+    let Some(scheduler) = world.leading_scheduler() else {
+        return SchedulingView { waiting, ..SchedulingView::default() };
+    };
     let (active, backoff, unschedulable) = scheduler.queue_lengths();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    // The newest try; once that is over and well, the last try of the pod that waits longest.
+    let newest = scheduler.newest_attempt();
+    let now = world.sim().now().as_nanos();
+    let over = newest.as_ref().is_none_or(|a| a.message.is_none() && now.saturating_sub(a.at) > TOLD);
+    let tried = waiting.first().filter(|_| over).and_then(|w| scheduler.last_attempt(&w.namespace, &w.name));
     let mut view = SchedulingView {
+        waiting,
         active: count(active),
         backoff: count(backoff),
         unschedulable: count(unschedulable),
         ..SchedulingView::default()
     };
-    let Some(attempt) = scheduler.newest_attempt() else { return view };
+    let Some(attempt) = tried.or(newest) else { return view };
     let passed: Vec<_> = attempt.nodes.iter().filter(|n| n.rejected.is_none()).collect();
     view.pod = attempt.pod.1.to_string();
     view.namespace = attempt.pod.0.to_string();
@@ -318,4 +354,22 @@ fn scheduling(world: &World) -> SchedulingView {
         })
         .collect();
     view
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    #[test]
+    fn a_waiting_pods_reason_is_the_schedulers_own() {
+        let message = "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are \
+                       available: 3 Preemption is not helpful for scheduling.";
+        assert_eq!(reason(message), "3 Insufficient cpu");
+        assert_eq!(
+            reason("0/3 nodes are available: 1 node(s) had untolerated taint {a: b}, 2 Insufficient memory. x"),
+            "1 node(s) had untolerated taint {a: b}, 2 Insufficient memory"
+        );
+        assert_eq!(reason("no nodes available to schedule pods"), "no nodes available to schedule pods");
+        assert_eq!(reason(""), "");
+    }
 }

@@ -45,6 +45,8 @@ const INSPECT_EVERY: u64 = 250_000;
 const BOOT_AT_MOST: Duration = Duration::from_secs(120);
 /// Virtual time without a change after which the cluster counts as settled.
 const QUIET: Duration = Duration::from_secs(2);
+/// Virtual time without a change after which a cluster that nobody leads is given up waiting for: etcd may be stopped.
+const STUCK: Duration = Duration::from_secs(60);
 /// Virtual time that "until settled" runs at most.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(3600);
 /// Inputs kept for a crash report.
@@ -424,7 +426,7 @@ impl Session {
                 self.owed = 0;
                 true
             }
-            Mode::Settling { .. } if !went || self.settled() => {
+            Mode::Settling { .. } if !went || self.settled() || self.stuck() => {
                 self.mode = self.after;
                 self.owed = 0;
                 true
@@ -455,9 +457,15 @@ impl Session {
         true
     }
 
+    /// Nothing happens, and nothing will as long as something of the control plane is missing.
+    fn stuck(&self) -> bool {
+        self.world.sim().now().since(self.quiet_since) >= STUCK && !self.world.is_whole()
+    }
+
     fn settled(&self) -> bool {
         let now = self.world.sim().now();
         now.since(self.quiet_since) >= QUIET
+            && self.world.is_whole()
             && !self.terminal.busy()
             && !self.manifest.busy()
             && !self.observer.timers(&self.world).iter().any(timers::is_awaited)
@@ -568,8 +576,14 @@ impl Session {
             })
             .collect();
         for component in self.world.machines().components().iter().filter(|c| c.node.is_none()) {
-            let up = self.world.machines().is_running(&component.name);
-            let (state, health) = if up { ("running", LaneHealth::Good) } else { ("stopped", LaneHealth::Bad) };
+            let machines = self.world.machines();
+            let (state, health) = if machines.is_running(&component.name) {
+                ("running", LaneHealth::Good)
+            } else if machines.restart_of(&component.name).is_some() {
+                ("restarting", LaneHealth::Suspect)
+            } else {
+                ("stopped", LaneHealth::Bad)
+            };
             states.push((component.name.to_string(), state.to_string(), health));
         }
         for (lane, state, health) in states {

@@ -107,6 +107,106 @@ fn a_manifest_becomes_ready_pods_and_its_steps_are_told() {
         page.frames.iter().flat_map(|f| &f.pods).filter(|p| p.state == PodState::Ready && p.node.is_some()).count();
     assert!(ready >= 3);
     assert!(page.frames.iter().flat_map(|f| &f.messages).any(|m| m.label.contains("binding")));
+    // Another number of pods is another wish.
+    for (id, replicas) in [(10, 5), (11, 2), (12, 0)] {
+        page.send(ToWorld::Command { id, text: format!("kubectl scale deployment web --replicas={replicas}\n") });
+        page.pass(6000);
+        let trip = page.frames.iter().rev().find_map(|f| f.trip.as_ref()).unwrap();
+        assert_eq!((trip.desired, trip.ready), (replicas, replicas));
+        for step in trip.steps.iter().skip(2) {
+            assert_eq!((step.progress, step.done, step.total), (Progress::Done, replicas, replicas), "{step:?}");
+        }
+    }
+}
+
+#[test]
+fn what_loses_its_lease_comes_back_and_what_was_stopped_does_not() {
+    let mut page = booted();
+    let status = |page: &Page| page.session.world.machines().apply(&crate::faults::Fault::Status).unwrap();
+    let plane = |page: &Page| page.frames.iter().rev().find_map(|f| f.control_plane.clone()).unwrap();
+    page.send(ToWorld::Fault { line: "cluster stop etcd kube-scheduler-2".into() });
+    page.pass(5000);
+    assert!(!page.last().clock.settled);
+    // The leaders miss their renewals' deadline of 10 s and exit; a second later they run again.
+    let mut exited = std::collections::BTreeSet::new();
+    let (mut restarts, mut expires) = (false, false);
+    for _ in 0..150 {
+        page.pass(100);
+        for line in status(&page).lines().filter_map(|l| l.strip_prefix("# ")) {
+            exited.insert(line.split(' ').next().unwrap().to_string());
+        }
+        for timer in &page.last().timers {
+            restarts |= matches!(timer.what, TimerKind::ComponentRestarts { .. });
+            expires |= matches!(timer.what, TimerKind::LeaseExpires { .. });
+        }
+        assert!(!page.last().clock.settled);
+    }
+    assert_eq!(exited.into_iter().collect::<Vec<_>>(), ["kube-controller-manager-1", "kube-scheduler-1"]);
+    assert!(restarts && expires);
+    assert_eq!(status(&page), "stop etcd\nstop kube-scheduler-2\n");
+    page.pass(180_000);
+    assert_eq!(status(&page), "stop etcd\nstop kube-scheduler-2\n");
+    let retries = |f: &Frame| f.timers.iter().any(|t| matches!(t.what, TimerKind::LeaseRetry { .. }));
+    assert!(page.frames.iter().rev().take(200).any(retries));
+    // Somebody who waits for rest doesn't wait for an hour.
+    let before = page.last().clock.now;
+    page.send(ToWorld::Pace(Pace::UntilSettled));
+    page.pass(2000);
+    let last = page.last().clock;
+    assert_eq!(last.state, ClockState::Running);
+    assert!(last.now - before < 120_000_000_000, "{}", last.now - before);
+    page.send(ToWorld::Fault { line: "cluster start etcd".into() });
+    page.pass(60_000);
+    assert_eq!(status(&page), "stop kube-scheduler-2\n");
+    let plane = plane(&page);
+    let states: Vec<_> = plane.schedulers.iter().chain(&plane.controller_managers).map(|p| p.state).collect();
+    use view::ProcessState::{Running, Stopped};
+    assert_eq!(states, [Running, Stopped, Running, Running]);
+    assert!(page.last().clock.settled, "{:?}", page.last().timers);
+    page.send(ToWorld::Fault { line: "cluster restore".into() });
+    page.pass(1000);
+    assert_eq!(status(&page), "");
+}
+
+#[test]
+fn a_name_that_nothing_has_is_answered_with_those_there_are() {
+    let mut page = booted();
+    for line in ["cluster stop scheduler", "cluster cut node-9", "cluster skip replicasets 30%"] {
+        page.send(ToWorld::Fault { line: line.into() });
+    }
+    page.pass(100);
+    let notices: Vec<_> = page
+        .heard
+        .iter()
+        .filter_map(|m| if let ToPage::Notice { text } = m { Some(text.as_str()) } else { None })
+        .collect();
+    let [stop, cut, skip] = notices[..] else { panic!("{notices:?}") };
+    for text in [stop, cut] {
+        assert!(text.contains("node-1 to node-3") && text.contains("kube-scheduler kube-scheduler-1"), "{text}");
+    }
+    assert!(skip.contains("replicaset,"), "{skip}");
+}
+
+#[test]
+fn a_waiting_pod_keeps_its_name_and_reason() {
+    let mut page = booted();
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: HUGE.into(), story: false });
+    page.pass(3000);
+    page.send(ToWorld::Command { id: 2, text: "kubectl create deployment web --image=nginx --replicas=2\n".into() });
+    let mut bound = false;
+    for _ in 0..300 {
+        page.pass(200);
+        let plane = page.frames.iter().rev().find_map(|f| f.control_plane.as_ref()).unwrap();
+        let waiting = plane.scheduling.waiting.first().expect("it waits");
+        assert!(waiting.name.starts_with("huge"), "{waiting:?}");
+        assert!(waiting.reason.contains("Insufficient"), "{waiting:?}");
+        bound |= plane.scheduling.phase == view::SchedulingPhase::Bound;
+    }
+    assert!(bound);
+    let scheduling = &page.frames.iter().rev().find_map(|f| f.control_plane.as_ref()).unwrap().scheduling;
+    assert_eq!(scheduling.phase, view::SchedulingPhase::Unschedulable);
+    assert_eq!(scheduling.pod, scheduling.waiting[0].name);
+    assert!(!scheduling.rejections.is_empty());
 }
 
 #[test]

@@ -16,7 +16,9 @@ const RENEWAL: u64 = 4_000_000_000;
 
 /// Whether the cluster is not at rest before this has happened. What would come again and again is no reason to wait.
 pub fn is_awaited(timer: &TimerView) -> bool {
-    use TimerKind::{Command, ContainerStarts, Eviction, GraceEnds, ImagePulled, NodeNotReady};
+    use TimerKind::{
+        Command, ComponentRestarts, ContainerStarts, Eviction, GraceEnds, ImagePulled, LeaseExpires, NodeNotReady,
+    };
     matches!(
         timer.what,
         ImagePulled { .. }
@@ -25,6 +27,8 @@ pub fn is_awaited(timer: &TimerView) -> bool {
             | NodeNotReady { .. }
             | Eviction { .. }
             | Command { .. }
+            | ComponentRestarts { .. }
+            | LeaseExpires { .. }
     )
 }
 
@@ -36,7 +40,9 @@ pub fn all<'a>(
 ) -> Vec<TimerView> {
     let now = world.sim().now().as_nanos();
     let mut out = Vec::new();
-    for node in nodes {
+    // Without a controller manager nobody counts a node's silence or evicts from it.
+    let counted = world.leading_manager().is_some();
+    for node in nodes.filter(|_| counted) {
         out.extend(node.timers.iter().map(|timer| {
             let what = match &timer.what {
                 NodeTimerKind::Silence => TimerKind::NodeNotReady { node: node.name.clone() },
@@ -50,7 +56,7 @@ pub fn all<'a>(
         out.extend(of_pod(world, &pod, &named));
     }
     scheduler(world, &mut out);
-    leases(world, now, &mut out);
+    leases(world, now, named.leases, &mut out);
     queues(world, now, workloads, &mut out);
     out.retain(|t| t.at > now);
     out.sort_small_by_key(|t| t.at);
@@ -64,6 +70,8 @@ struct Named {
     probes: BTreeMap<String, u64>,
     /// When the back-off of a pod's image is over.
     pulls: BTreeMap<(String, String), u64>,
+    /// When who asks for which lease again.
+    leases: Vec<(u64, String, String)>,
 }
 
 impl Named {
@@ -94,6 +102,8 @@ impl Named {
                     out.push(TimerView { at, what: TimerKind::ImagePulled { node, image: about.to_string() } });
                 }
                 "sleep" => out.push(TimerView { at, what: TimerKind::Command { line: name.to_string() } }),
+                "restart" => out.push(TimerView { at, what: TimerKind::ComponentRestarts { component: about.into() } }),
+                "lease" => named.leases.push((at, world.sim().process_name(process).to_string(), about.to_string())),
                 "sync" => earliest(&mut named.syncs),
                 "probe" => earliest(&mut named.probes),
                 _ => {}
@@ -173,17 +183,16 @@ fn of_pod(world: &World, pod: &Pod, named: &Named) -> Vec<TimerView> {
 }
 
 fn scheduler(world: &World, out: &mut Vec<TimerView>) {
-    let schedulers = world.observed().schedulers.borrow();
-    let leader = schedulers.iter().find(|(name, s)| s.leads() && world.machines().is_running(name));
-    let retries = leader.map(|(_, s)| s.retries()).unwrap_or_default();
+    let retries = world.leading_scheduler().map(|s| s.retries()).unwrap_or_default();
     out.extend(retries.into_iter().map(|(at, _, name)| TimerView {
         at: at.as_nanos(),
         what: TimerKind::SchedulerRetry { pod: name.to_string() },
     }));
 }
 
-/// Leases of leaders that are no longer renewed.
-fn leases(world: &World, now: u64, out: &mut Vec<TimerView>) {
+/// Leases of leaders that are no longer renewed, and who asks for them.
+fn leases(world: &World, now: u64, retries: Vec<(u64, String, String)>, out: &mut Vec<TimerView>) {
+    let mut late = Vec::new();
     for lease in list::<Lease>(world, "coordination.k8s.io", "leases") {
         if &*lease.metadata.namespace != "kube-system" || !lease.metadata.name.starts_with("kube-") {
             continue;
@@ -193,6 +202,12 @@ fn leases(world: &World, now: u64, out: &mut Vec<TimerView>) {
         if now.saturating_sub(renewed) > RENEWAL && renewed > 0 {
             let at = renewed.saturating_add(seconds.saturating_mul(1_000_000_000));
             out.push(TimerView { at, what: TimerKind::LeaseExpires { lease: lease.metadata.name.to_string() } });
+            late.push(lease.metadata.name.clone());
+        }
+    }
+    for (at, component, lease) in retries {
+        if late.iter().any(|l| **l == *lease) {
+            out.push(TimerView { at, what: TimerKind::LeaseRetry { component, lease } });
         }
     }
 }
@@ -201,11 +216,7 @@ fn leases(world: &World, now: u64, out: &mut Vec<TimerView>) {
 fn queues<'a>(world: &World, now: u64, workloads: impl Iterator<Item = &'a WorkloadView>, out: &mut Vec<TimerView>) {
     let undone: Vec<String> =
         workloads.filter(|w| w.ready < w.desired).map(|w| format!("{}/{}", w.namespace, w.name)).collect();
-    let managers = world.observed().managers.borrow();
-    let Some((_, manager)) = managers.iter().find(|(name, m)| m.is_leading() && world.machines().is_running(name))
-    else {
-        return;
-    };
+    let Some(manager) = world.leading_manager() else { return };
     for controller in manager.controllers() {
         for (at, key, failures) in controller.queues().into_iter().flat_map(|(_, q)| q.waiting) {
             let at = at.as_nanos();

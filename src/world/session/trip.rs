@@ -153,8 +153,12 @@ impl Tracker {
                     .all(|c| !c.state.running.is_none() || c.state.terminated.get().is_some())
         };
         let is_ready = |p: &Pod| p.status.conditions.iter().any(|c| &*c.type_ == "Ready" && &*c.status == "True");
-        // What came to pass stays as it was, whatever becomes of the pods later.
-        for step in trip.steps.iter_mut().filter(|step| step.progress != Progress::Done) {
+        // What came to pass stays as it was, whatever becomes of the pods later; another number of pods is a new wish.
+        let open = |step: &TripStep| {
+            let of_pods = !matches!(step.kind, TripKind::Stored | TripKind::ReplicaSet);
+            step.progress != Progress::Done || (of_pods && step.total != desired)
+        };
+        for step in trip.steps.iter_mut().filter(|step| open(step)) {
             let before = (step.progress, step.done);
             let (done, total, (name, node)) = match step.kind {
                 TripKind::Stored => (u32::from(stored.is_some()), 1, (object.name.clone(), String::new())),
@@ -169,7 +173,7 @@ impl Tracker {
             step.name = name;
             step.node = node;
             step.progress = match (done, total) {
-                (0, _) => Progress::Todo,
+                (0, t) if t > 0 => Progress::Todo,
                 (d, t) if d >= t => Progress::Done,
                 _ => Progress::Now,
             };
