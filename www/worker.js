@@ -1,8 +1,9 @@
 // The world's worker: bytes in, bytes out, and the world's pace.
 //
 // From the page: ArrayBuffers; the first one starts the world, each further one is an input.
-// To the page: ArrayBuffers (what the world answered), `{failed: message}` when its wasm, or the second half of it,
-// can't be loaded, `{crashed: {message, stack}}` when it trapped or panicked; after either nothing more comes.
+// To the page: ArrayBuffers (what the world answered), `{failed: {file, arrived, why}}` when its program, or the second
+// half of it, did not arrive or could not be started, `{crashed: {message, stack}}` when it trapped or panicked; after
+// either nothing more comes.
 
 const build = new URL(import.meta.url).search;
 let world = null;
@@ -27,13 +28,18 @@ const guarded = (step) => {
   } catch (error) {
     dead = true;
     world = null;
-    if (error instanceof NotLoaded) self.postMessage({ failed: error.message });
+    if (error instanceof NotLoaded) self.postMessage({ failed: error.failed });
     else self.postMessage({ crashed: { message: panic || String(error), stack: String((error && error.stack) || "") } });
   }
 };
 
-// A part of the world did not arrive.
-class NotLoaded extends Error {}
+// A part of the world did not arrive, or could not be started.
+class NotLoaded extends Error {
+  constructor(file, arrived, why) {
+    super(`${file}: ${why}`);
+    this.failed = { file, arrived, why: String((why && why.message) || why) };
+  }
+}
 
 // A timer of 0 ms is made to wait for 4 ms by the browser; a message to oneself is not.
 const channel = new MessageChannel();
@@ -86,9 +92,9 @@ const expectRest = (first) => {
     try {
       request.send();
     } catch (error) {
-      throw new NotLoaded(`${REST.pathname}: ${error.message}`);
+      throw new NotLoaded("world_rest.wasm", false, error);
     }
-    if (request.status !== 200) throw new NotLoaded(`${REST.pathname}: ${request.status} ${request.statusText}`);
+    if (request.status !== 200) throw new NotLoaded("world_rest.wasm", false, `${request.status} ${request.statusText}`);
     join(new WebAssembly.Module(request.response));
   };
   table.set(0, new WebAssembly.Instance(new WebAssembly.Module(PASS_ON), { a: { b: fetchNow } }).exports.c);
@@ -103,12 +109,20 @@ self.onmessage = ({ data }) => {
   else take(bytes);
 };
 
-try {
-  const module = await import(`./world.js${build}`);
-  expectRest(await module.default({ module_or_path: new URL(`./world_bg.wasm${build}`, import.meta.url) }));
+const begin = async () => {
+  const refused = (file, arrived) => (error) => { throw new NotLoaded(file, arrived, error); };
+  // Both are on their way at once.
+  const program = fetch(new URL(`./world_bg.wasm${build}`, import.meta.url));
+  program.catch(() => {});
+  const module = await import(`./world.js${build}`).catch(refused("world.js", false));
+  const answer = await program.catch(refused("world_bg.wasm", false));
+  if (!answer.ok) throw new NotLoaded("world_bg.wasm", false, `${answer.status} ${answer.statusText}`);
+  expectRest(await module.default({ module_or_path: answer }).catch(refused("world_bg.wasm", true)));
   World = module.World;
   for (const bytes of waiting.splice(0)) take(bytes);
-} catch (error) {
+};
+
+begin().catch((error) => {
   dead = true;
-  self.postMessage({ failed: String((error && error.message) || error) });
-}
+  self.postMessage({ failed: error.failed || { file: "world.js", arrived: true, why: String((error && error.message) || error) } });
+});

@@ -2,7 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use view::{ControlPlane, FaultView, Frame, NodeId, NodeView, PodId, PodState, PodView, Readiness, WorkloadView};
+use view::{
+    ControlPlane, FaultView, Frame, LeaseView, NodeId, NodeView, PodId, PodState, PodView, ProcessState, ProcessView,
+    Readiness, WorkloadView,
+};
+
+/// What a control plane can lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// A majority of etcd's members.
+    Etcd,
+    /// Any API server.
+    ApiServer,
+    /// A controller manager with the lease.
+    Managers,
+    /// A scheduler with the lease.
+    Scheduler,
+}
 
 /// More nodes than this and the map turns dense.
 pub const DENSE_ABOVE: usize = 12;
@@ -127,6 +143,23 @@ impl Cluster {
         self.pods.values().filter(|p| p.state == PodState::Pending && p.assumed.is_none()).count()
     }
 
+    /// What is missing so that nothing happens by itself, the most important first.
+    pub fn lack(&self, now: u64) -> Option<Lack> {
+        let plane = &*self.control_plane;
+        let up = |p: &ProcessView| p.state == ProcessState::Running;
+        let led = |all: &[ProcessView], lease: &LeaseView| {
+            lease.expires_at > now && all.iter().any(|p| p.host == lease.holder && up(p))
+        };
+        let members = plane.etcd.iter().filter(|m| up(&m.process)).count();
+        let lacks = [
+            (Lack::Etcd, members <= plane.etcd.len() / 2),
+            (Lack::ApiServer, !plane.api_servers.iter().any(|a| up(&a.process))),
+            (Lack::Managers, !led(&plane.controller_managers, &plane.controller_manager_lease)),
+            (Lack::Scheduler, !led(&plane.schedulers, &plane.scheduler_lease)),
+        ];
+        lacks.into_iter().find(|(_, lacking)| *lacking && !plane.etcd.is_empty()).map(|(what, _)| what)
+    }
+
     /// Whether the map is dense.
     pub fn dense(&self) -> bool {
         self.nodes.len() > DENSE_ABOVE
@@ -231,6 +264,33 @@ mod tests {
         assert_eq!((cluster.pods.len(), cluster.pods_on(0).len()), (1, 1));
         cluster.take(&mut Frame { full: true, ..Frame::default() });
         assert_eq!(cluster, Cluster::default());
+    }
+
+    #[test]
+    fn what_is_missing_is_known() {
+        let process = |name: &str, state| ProcessView { name: name.into(), host: "cp-1".into(), state };
+        let lease = LeaseView { holder: "cp-1".into(), expires_at: 20, duration_millis: 15_000 };
+        let plane = |etcd, manager| ControlPlane {
+            etcd: vec![view::EtcdMemberView { process: process("etcd", etcd), ..Default::default() }],
+            api_servers: vec![view::ApiServerView {
+                process: process("kube-apiserver", ProcessState::Running),
+                ..Default::default()
+            }],
+            controller_managers: vec![process("kube-controller-manager-1", manager)],
+            controller_manager_lease: lease.clone(),
+            schedulers: vec![process("kube-scheduler-1", ProcessState::Running)],
+            scheduler_lease: lease.clone(),
+            ..ControlPlane::default()
+        };
+        let lack = |etcd, manager, now| {
+            Cluster { control_plane: Rc::new(plane(etcd, manager)), ..Cluster::default() }.lack(now)
+        };
+        use ProcessState::{Running, Starting, Stopped};
+        assert_eq!(lack(Running, Running, 10), None);
+        assert_eq!(lack(Stopped, Starting, 10), Some(Lack::Etcd));
+        assert_eq!(lack(Running, Starting, 10), Some(Lack::Managers));
+        assert_eq!(lack(Running, Running, 21), Some(Lack::Managers));
+        assert_eq!(Cluster::default().lack(10), None);
     }
 
     #[test]

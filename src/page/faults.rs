@@ -91,7 +91,7 @@ pub fn of_node(lang: Lang, node: &NodeView, faults: &[FaultView]) -> Vec<Entry> 
     }
     let mut out = vec![entry(lang, "power", POWER_OFF, format!("cluster stop {name}"))];
     out.push(if node.kubelet == ProcessState::Stopped {
-        entry(lang, "power", START_KUBELET, format!("cluster start {name}/kubelet"))
+        entry(lang, "play", START_KUBELET, format!("cluster start {name}/kubelet"))
     } else {
         entry(lang, "x", KILL_KUBELET, format!("cluster stop {name}/kubelet"))
     });
@@ -108,11 +108,11 @@ pub fn of_node(lang: Lang, node: &NodeView, faults: &[FaultView]) -> Vec<Entry> 
     out.push(apart(entry(lang, "memory", FILL_MEMORY, format!("cluster fill {name} memory 95%"))));
     out.push(entry(lang, "disk", FILL_DISK, format!("cluster fill {name} disk 95%")));
     let mut kubectl = vec![if node.cordoned {
-        entry(lang, "filter", UNCORDON, format!("kubectl uncordon {name}"))
+        entry(lang, "uncordon", UNCORDON, format!("kubectl uncordon {name}"))
     } else {
-        entry(lang, "filter", CORDON, format!("kubectl cordon {name}"))
+        entry(lang, "cordon", CORDON, format!("kubectl cordon {name}"))
     }];
-    kubectl.push(entry(lang, "filter", DRAIN, format!("kubectl drain {name} --ignore-daemonsets")));
+    kubectl.push(entry(lang, "drain", DRAIN, format!("kubectl drain {name} --ignore-daemonsets")));
     for (i, mut item) in kubectl.into_iter().enumerate() {
         item.terminal = true;
         item.apart = i == 0;
@@ -157,6 +157,17 @@ mod tests {
         assert_eq!(of(ProcessState::Running)[..2], ["cluster stop kube-scheduler-1", "cluster kill kube-scheduler-1"]);
         let node = NodeView { name: "node-2".into(), machine: ProcessState::Stopped, ..NodeView::default() };
         assert_eq!(lines(of_node(Lang::Ko, &node, &[])), ["cluster start node-2"]);
+    }
+
+    #[test]
+    fn no_two_entries_of_a_menu_look_alike() {
+        for kubelet in [ProcessState::Running, ProcessState::Stopped] {
+            let machine = ProcessState::Running;
+            let node = NodeView { name: "node-1".into(), machine, kubelet, ..NodeView::default() };
+            let entries = of_node(Lang::En, &node, &[]);
+            let icons: std::collections::BTreeSet<&str> = entries.iter().map(|e| e.icon).collect();
+            assert_eq!(icons.len(), entries.len(), "{entries:?}");
+        }
     }
 
     #[test]

@@ -114,6 +114,10 @@ texts! {
     FAULTS_HINT: "Every card on the map has its own faults behind its bolt. Each is a terminal command too.", "지도의 카드마다 번개 단추에 그 자리의 장애가 있습니다. 모두 터미널 명령이기도 합니다.";
     LEGEND: "Legend", "범례";
     LEGEND_TITLE: "States of a pod", "Pod의 상태";
+    LEGEND_TIME: "On the time bar", "시간 막대";
+    LEGEND_INPUT: "what you did", "당신이 한 일";
+    LEGEND_FAULT: "a fault began", "장애 시작";
+    LEGEND_TIMER: "a timer to come", "앞으로 올 타이머";
     WALL_NOTE: "only the API server reads and writes etcd", "etcd를 읽고 쓰는 것은 API 서버뿐";
     LOAD_BALANCER: "load balancer", "로드 밸런서";
     BOOTING: "booting", "부팅 중";
@@ -129,9 +133,13 @@ texts! {
     CONTROLLERS: "Controllers", "컨트롤러";
     SCHEDULER: "Scheduler", "스케줄러";
     NO_LEADER: "no leader", "리더 없음";
+    NO_LOOPS: "No leader: no loop runs", "리더가 없어 도는 루프가 없음";
+    NO_SCHEDULER: "No leader: no pod gets a node", "리더가 없어 Pod가 배정되지 않음";
     STANDBY: "standby", "대기";
     STOPPED: "stopped", "정지";
-    STARTING: "starting", "시작 중";
+    RESTARTING: "restarting", "재시작 중";
+    RESTARTING_LONG: "It exited by itself; its machine starts it again.", "스스로 끝났고, 그 기계가 다시 시작합니다.";
+    LEASE_EXPIRED: "expired", "만료됨";
     CUT_OFF: "cut off", "끊김";
     POWERED_OFF: "powered off", "전원 꺼짐";
     CORDONED: "cordoned", "스케줄 제외";
@@ -140,7 +148,9 @@ texts! {
     NO_REPORT: "no report", "보고 없음";
     RUNNING: "Running", "실행 중";
     TERMINATING: "Terminating", "종료 중";
-    PENDING_PODS: "Pods without a node", "노드가 없는 Pod";
+    PENDING_PODS: "Pods that wait for a node", "노드를 기다리는 Pod";
+    NOT_TRIED: "not tried yet", "아직 시도 전";
+    WAITING: "Waiting for a node", "노드를 기다리는 중";
     LAST_HEARTBEAT: "last heartbeat", "마지막 heartbeat";
     BINDING: "Binding", "바인딩";
     LAST_BOUND: "Last bound", "마지막 바인딩";
@@ -163,6 +173,8 @@ texts! {
     LEVEL_ERROR: "Errors", "오류만";
     FILTER: "Object or word", "오브젝트나 단어";
     FOLLOW: "Follow", "따라가기";
+    WRAP: "Wrap", "줄 바꿈";
+    WRAP_LONG: "Show long lines whole; clicking a line does it for that line", "긴 줄을 모두 보기 (한 줄만 보려면 그 줄을 누르세요)";
     NO_LOGS: "No line matches.", "맞는 줄이 없습니다.";
     NO_EVENTS: "No events.", "이벤트가 없습니다.";
     NO_REQUESTS: "No requests yet.", "아직 요청이 없습니다.";
@@ -232,7 +244,7 @@ texts! {
     CRASH_COPIED: "Copied", "복사됨";
     RESTART: "Restart", "다시 시작";
     LOAD_TITLE: "The simulation could not be loaded", "시뮬레이션을 불러오지 못했습니다";
-    LOAD_TEXT: "Your browser may lack WebAssembly or module workers, or a file did not arrive. Reload the page, or try a current browser.", "브라우저에 WebAssembly나 모듈 워커가 없거나 파일이 도착하지 않았을 수 있습니다. 페이지를 새로 고치거나 최신 브라우저로 열어 보세요.";
+    TRY_AGAIN: "Try again", "다시 시도";
     START: "Start the cluster", "클러스터 시작";
     START_TEXT: "Kubernetes' control plane, simulated in this page. Nothing leaves your browser.", "Kubernetes의 컨트롤 플레인을 이 페이지 안에서 시뮬레이션합니다. 아무것도 브라우저 밖으로 나가지 않습니다.";
     DISMISS: "Dismiss", "닫기";

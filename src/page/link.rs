@@ -7,13 +7,24 @@ use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{MessageEvent, Worker, WorkerOptions, WorkerType};
 use yew::Callback;
 
+/// Why the world could not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoadFailure {
+    /// The file.
+    pub file: String,
+    /// It came, but it could not be started.
+    pub arrived: bool,
+    /// What the browser or the server said; may be empty.
+    pub why: String,
+}
+
 /// What comes from the worker.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinkEvent {
     /// Messages, in order.
     Messages(Vec<ToPage>),
     /// The world could not be loaded.
-    Failed(String),
+    Failed(LoadFailure),
     /// The world trapped or panicked, or its bytes can't be read.
     Crashed {
         /// What it said.
@@ -31,7 +42,7 @@ pub struct Link {
 
 impl Link {
     /// Starts a worker and, in it, a world.
-    pub fn start(start: &Start, events: &Callback<LinkEvent>) -> Result<Link, String> {
+    pub fn start(start: &Start, events: &Callback<LinkEvent>) -> Result<Link, LoadFailure> {
         let build = web_sys::window()
             .and_then(|w| w.document())
             .and_then(|d| d.document_element())
@@ -40,7 +51,9 @@ impl Link {
             .unwrap_or_default();
         let options = WorkerOptions::new();
         options.set_type(WorkerType::Module);
-        let worker = Worker::new_with_options(&format!("worker.js{build}"), &options).map_err(|e| text(&e))?;
+        let failure = |arrived, why| LoadFailure { file: "worker.js".into(), arrived, why };
+        let worker = Worker::new_with_options(&format!("worker.js{build}"), &options)
+            .map_err(|error| failure(true, text(&error)))?;
         let on = events.clone();
         let message = EventListener::new(&worker, "message", move |event| {
             if let Some(event) = event.dyn_ref::<MessageEvent>() {
@@ -49,8 +62,9 @@ impl Link {
         });
         let failed = |on: Callback<LinkEvent>| {
             move |event: &web_sys::Event| {
-                let message = event.dyn_ref::<web_sys::ErrorEvent>().map(|e| e.message()).unwrap_or_default();
-                on.emit(LinkEvent::Failed(message));
+                // A worker whose script does not come says nothing; one whose script can't be run says why.
+                let why = event.dyn_ref::<web_sys::ErrorEvent>().map(|e| e.message()).unwrap_or_default();
+                on.emit(LinkEvent::Failed(failure(!why.is_empty(), why)));
             }
         };
         let error = EventListener::new(&worker, "error", failed(events.clone()));
@@ -88,7 +102,12 @@ fn read(data: &JsValue) -> LinkEvent {
         let message = text(&field(&crashed, "message"));
         return LinkEvent::Crashed { message, stack: text(&field(&crashed, "stack")) };
     }
-    LinkEvent::Failed(text(&field(data, "failed")))
+    let failed = field(data, "failed");
+    LinkEvent::Failed(LoadFailure {
+        file: text(&field(&failed, "file")),
+        arrived: field(&failed, "arrived").is_truthy(),
+        why: text(&field(&failed, "why")),
+    })
 }
 
 fn text(value: &JsValue) -> String {

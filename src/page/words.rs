@@ -1,8 +1,10 @@
 //! Sentences made of facts, in both languages. Names and Kubernetes' words are put in as they are; Korean sentences
 //! are built so that no particle depends on how a name ends.
 
+use crate::cluster::Lack;
 use crate::format::{self, count, span, suffix};
 use crate::lang::Lang;
+use crate::link::LoadFailure;
 use crate::query::Complaint;
 use view::{CauseKind, Remedy, TimerKind, Trip, TripKind, TripStep};
 
@@ -30,6 +32,10 @@ pub fn timer(lang: Lang, what: &TimerKind) -> String {
         (SchedulerRetry { pod }, Lang::Ko) => format!("스케줄러가 {} 재시도", suffix(pod)),
         (LeaseExpires { lease }, Lang::En) => format!("lease {lease} expires"),
         (LeaseExpires { lease }, Lang::Ko) => format!("{lease} Lease 만료"),
+        (ComponentRestarts { component }, Lang::En) => format!("{component} is restarted"),
+        (ComponentRestarts { component }, Lang::Ko) => format!("{component} 재시작"),
+        (LeaseRetry { component, .. }, Lang::En) => format!("{component} asks for its lease"),
+        (LeaseRetry { component, .. }, Lang::Ko) => format!("{component} Lease 재요청"),
         (Election { member }, Lang::En) => format!("{member} stands for election"),
         (Election { member }, Lang::Ko) => format!("{member} 선거 출마"),
         (Requeue { controller, .. }, Lang::En) => format!("{controller} looks again"),
@@ -282,6 +288,42 @@ pub fn complaint(lang: Lang, what: &Complaint) -> String {
             format!("“{name}={value}” can't be used: it may be {allowed}. The default was taken."),
             format!("“{name}={value}” 값은 쓸 수 없습니다. 쓸 수 있는 값: {allowed}. 기본값으로 열었습니다."),
         ),
+    }
+}
+
+/// Why the world could not be loaded: what was tried, what came of it, what to do.
+pub fn load_failure(lang: Lang, what: &LoadFailure) -> String {
+    let LoadFailure { file, arrived, why } = what;
+    let why = if why.is_empty() {
+        lang.pick("the browser does not say why", "브라우저가 이유를 알려 주지 않음").to_string()
+    } else {
+        why.clone()
+    };
+    match (arrived, lang) {
+        (false, Lang::En) => format!(
+            "The page asked its server for {file}, the program of the cluster, and did not get it: {why}. Nothing of the cluster is lost, it has not begun. Check the connection and try again. If that changes nothing, reload the page: it may have been replaced by a newer one. If the file is still missing, whoever serves this page has to put it there."
+        ),
+        (false, Lang::Ko) => format!(
+            "클러스터를 돌리는 프로그램 파일 {file} 요청에 실패했습니다: {why}. 아직 시작 전이므로 잃은 것은 없습니다. 네트워크 연결을 확인하고 다시 시도해 보세요. 그래도 같으면 페이지를 새로 고치세요. 그 사이 새 버전으로 바뀌었을 수 있습니다. 그래도 파일이 없다면 이 페이지를 제공하는 쪽에서 파일을 올려야 합니다."
+        ),
+        (true, Lang::En) => format!(
+            "{file}, the program of the cluster, arrived, but it could not be started: {why}. If that speaks of memory, close other tabs and try again. Otherwise try a current version of Chrome, Edge, Firefox or Safari, in which WebAssembly is not switched off."
+        ),
+        (true, Lang::Ko) => format!(
+            "클러스터를 돌리는 프로그램 파일 {file} 파일은 받았지만 시작하지 못했습니다: {why}. 메모리 문제라면 다른 탭을 닫고 다시 시도해 보세요. 그 밖에는 WebAssembly가 꺼져 있지 않은 최신 Chrome, Edge, Firefox, Safari에서 열어 보세요."
+        ),
+    }
+}
+
+/// What the cluster lacks to do anything by itself.
+pub fn lack(lang: Lang, what: Lack) -> &'static str {
+    match what {
+        Lack::Etcd => {
+            lang.pick("none: etcd is down, nothing can be stored", "없음: etcd가 멈춰 아무것도 저장할 수 없음")
+        }
+        Lack::ApiServer => lang.pick("none: no API server answers", "없음: 응답하는 API 서버가 없음"),
+        Lack::Managers => lang.pick("none: no controller manager leads", "없음: 컨트롤러 매니저 리더가 없음"),
+        Lack::Scheduler => lang.pick("none: no scheduler leads", "없음: 스케줄러 리더가 없음"),
     }
 }
 

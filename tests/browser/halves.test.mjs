@@ -35,6 +35,23 @@ test("what the first visit does not need is fetched when it is called", async ()
   await close();
 });
 
+for (const [lang, heading, again] of [["en", "The simulation could not be loaded", "Try again"], ["ko", "시뮬레이션을 불러오지 못했습니다", "다시 시도"]]) {
+  test(`a program that does not come is named, with what was answered, and can be asked for again: ${lang}`, async () => {
+    const { page, close } = await chromium.open("robots.txt");
+    let there = false;
+    await page.route(/world_bg\.wasm/, (route) => (there ? route.continue() : route.fulfill({ status: 404, body: "gone" })));
+    await page.goto(chromium.address + `?lang=${lang}`);
+    const box = page.getByRole("alertdialog");
+    await box.getByText(heading).waitFor({ timeout: 20_000 });
+    assert.match(await box.innerText(), /world_bg\.wasm[^]*404/);
+    assert.doesNotMatch(await box.locator("#crash-text").innerText(), /Chrome/);
+    there = true;
+    await box.getByRole("button", { name: again }).click();
+    await booted(page);
+    await close();
+  });
+}
+
 test("a second half that never comes is named where it lacks, and the cluster boots without it", async () => {
   const { page, close } = await visit(() => false);
   const field = page.getByRole("combobox", { name: "Command" });

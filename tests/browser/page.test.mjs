@@ -280,6 +280,82 @@ test("a stopped node is told, and comes back", () =>
     await page.locator('#cluster [aria-label="node-2"]').getByText("Ready", { exact: true }).first().waitFor({ timeout: 30_000 });
   }));
 
+test("beside a wide terminal the cards hold what they show, and a pod that waits is named with its reason", () =>
+  visit("?lang=en", {}, async (page) => {
+    await run(page, "kubectl create deployment big --image=nginx --replicas=3");
+    await run(page, "kubectl set resources deployment big --requests=cpu=5");
+    await run(page, "kubectl create deployment web --image=nginx --replicas=5");
+    await untilReady(page, "web", 5);
+    await page.locator(".mapnote", { hasText: "pending" }).waitFor({ timeout: 20_000 });
+    const over = () =>
+      page.evaluate(() => {
+        const box = (e) => e.getBoundingClientRect();
+        const found = [];
+        const [note, etcd] = [document.querySelector(".mapnote"), document.querySelector(".card.etcd")];
+        for (const part of note.querySelectorAll("h2, span, b")) if (box(part).right > box(etcd).left) found.push(`over etcd: ${part.textContent}`);
+        for (const card of document.querySelectorAll("#cluster .managers, #cluster .scheduler"))
+          for (const part of card.querySelectorAll("button, .score, .waitrow, .queues"))
+            if (!part.matches(".bolt") && box(part).bottom > box(card).bottom) found.push(`out of ${card.ariaLabel}: ${part.textContent}`);
+        return found;
+      });
+    const scheduler = page.locator("#cluster .scheduler");
+    for (const tab of ["Terminal", "Manifest"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      for (let look = 0; look < 8; look++) {
+        assert.deepEqual(await over(), [], tab);
+        assert.match(await scheduler.innerText(), /Insufficient cpu/);
+        assert.doesNotMatch(await scheduler.innerText(), /Nothing to place/);
+        await page.waitForTimeout(600);
+      }
+    }
+  }));
+
+for (const [name, query, size] of [["whole", "", [1440, 900]], ["whole and small", "", [760, 600]], ["compact", "&embed=1", [760, 600]]]) {
+  test(`the story hides neither Apply nor the log: ${name}`, () =>
+    visit(`?lang=ko${query}`, { viewport: { width: size[0], height: size[1] } }, async (page) => {
+      await page.locator(".actions .btn.main").click();
+      await page.locator(".story").waitFor({ timeout: 15_000 });
+      for (let step = 0; step < 4; step++) {
+        await page.waitForTimeout(500);
+        const hidden = await page.evaluate(() => {
+          const story = document.querySelector(".story")?.getBoundingClientRect();
+          const meets = (e) => {
+            const r = e.getBoundingClientRect();
+            return story && r.width > 0 && r.left < story.right && story.left < r.right && r.top < story.bottom && story.top < r.bottom;
+          };
+          const all = [...document.querySelectorAll(".actions .btn, .dock, .ticker, .timebar, .head, .trip")];
+          const outside = story && (story.left < 0 || story.top < 0 || story.right > innerWidth || story.bottom > innerHeight);
+          return [...all.filter(meets).map((e) => e.className), ...(outside ? ["outside"] : [])];
+        });
+        assert.deepEqual(hidden, []);
+        await page.keyboard.press("Enter");
+      }
+    }));
+}
+
+test("etcd's absence is told, what it costs comes back by itself, and a long line of the log can be read whole", () =>
+  visit("?lang=en", {}, async (page) => {
+    await run(page, "cluster stop etcd");
+    assert.match(await run(page, "cluster stop scheduler"), /no node or component "scheduler"[^]*kube-scheduler-1/);
+    assert.match(await run(page, "cluster --help"), /cluster restore +end all of it/);
+    await page.getByRole("combobox", { name: "Speed" }).or(page.getByRole("group", { name: "Speed" })).first().waitFor();
+    const row = page.locator(".log .r", { hasText: "Failed to update lease" }).last();
+    await row.waitFor({ timeout: 40_000 });
+    const cut = (e) => e.evaluate((r) => { const ms = r.querySelector(".ms"); return ms.scrollWidth > ms.clientWidth; });
+    const line = await row.elementHandle();
+    assert.equal(await cut(line), true);
+    await line.click({ position: { x: 60, y: 8 } });
+    assert.equal(await cut(line), false);
+    assert.match(await line.innerText(), /rpc error|context deadline|etcdserver/);
+    await page.getByRole("button", { name: "Wrap" }).click();
+    assert.equal(await page.locator(".log .r").first().evaluate((r) => getComputedStyle(r.querySelector(".ms")).whiteSpace), "pre-wrap");
+    // No rest is claimed, and the leaders' restart is no fault.
+    await page.waitForTimeout(20_000);
+    assert.doesNotMatch(await page.locator(".timebar").innerText(), /settled$|only leases renew/m);
+    assert.equal(await run(page, "cluster status"), "stop etcd");
+    assert.match(await page.locator(".mapnote").innerText(), /1 fault/);
+  }));
+
 test("the clock can be held and let go", () =>
   visit("?lang=en", {}, async (page) => {
     const clock = () => page.getByRole("timer").getAttribute("aria-label");

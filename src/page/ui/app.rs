@@ -8,7 +8,7 @@ use super::{Action, Held, Page, TermKey};
 use crate::examples::EXAMPLES;
 use crate::intake::Intake;
 use crate::lang::Lang;
-use crate::link::{Link, LinkEvent};
+use crate::link::{Link, LinkEvent, LoadFailure};
 use crate::model::{Model, trap_report};
 use crate::query::{self, Loading, Options, Panel, Theme};
 use crate::words;
@@ -55,7 +55,7 @@ pub struct App {
     pub(super) model: Model,
     pub(super) link: Option<Link>,
     pub(super) started: bool,
-    pub(super) loading_failed: bool,
+    pub(super) loading_failed: Option<LoadFailure>,
     pub(super) window: (f64, f64),
     pub(super) side: Panel,
     pub(super) dock: Panel,
@@ -124,7 +124,7 @@ impl App {
 
     fn start(&mut self, ctx: &Context<Self>) {
         self.started = true;
-        self.loading_failed = false;
+        self.loading_failed = None;
         let start = Start {
             seed: self.options.seed,
             nodes: self.options.nodes,
@@ -140,13 +140,13 @@ impl App {
                 self.subscribe();
                 self.schedule_check(ctx);
             }
-            Err(message) => self.fail(message),
+            Err(failure) => self.fail(failure),
         }
     }
 
-    fn fail(&mut self, message: String) {
-        self.loading_failed = true;
-        self.model.crashed(trap_report(&message));
+    fn fail(&mut self, failure: LoadFailure) {
+        self.model.crashed(trap_report(&format!("{}: {}", failure.file, failure.why)));
+        self.loading_failed = Some(failure);
         self.link = None;
     }
 
@@ -226,7 +226,7 @@ impl App {
                 }
                 self.take(at_once);
             }
-            LinkEvent::Failed(message) => self.fail(message),
+            LinkEvent::Failed(failure) => self.fail(failure),
             LinkEvent::Crashed { message, stack } => {
                 let (message, location) = split_panic(&message);
                 let trace = stack.lines().take(30).map(str::to_string).collect();
@@ -575,7 +575,7 @@ impl Component for App {
             model,
             link: None,
             started: false,
-            loading_failed: false,
+            loading_failed: None,
             window: window_size(),
             side,
             dock,

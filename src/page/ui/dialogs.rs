@@ -2,7 +2,9 @@
 
 use super::{Action, Held, Page, icons, use_page};
 use crate::lang::{self, DIFFERENCES};
+use crate::link::LoadFailure;
 use crate::model::report_text;
+use crate::words;
 use view::CrashReport;
 use yew::prelude::*;
 
@@ -87,8 +89,8 @@ fn help(page: &Page) -> Html {
 pub struct CrashProps {
     /// What is known.
     pub report: Held<CrashReport>,
-    /// The world could not even be loaded.
-    pub loading: bool,
+    /// The world could not even be loaded, and why.
+    pub loading: Option<LoadFailure>,
 }
 
 /// The world is gone; the page lives on.
@@ -105,8 +107,10 @@ pub fn Crash(props: &CrashProps) -> Html {
             }
         });
     }
-    let (title, text) =
-        if props.loading { (lang::LOAD_TITLE, lang::LOAD_TEXT) } else { (lang::CRASH_TITLE, lang::CRASH_TEXT) };
+    let (title, text, again) = match &props.loading {
+        Some(why) => (lang::LOAD_TITLE, words::load_failure(page.lang, why), lang::TRY_AGAIN),
+        None => (lang::CRASH_TITLE, page.t(lang::CRASH_TEXT).to_string(), lang::RESTART),
+    };
     let report = report_text(&props.report);
     let copy = {
         let (act, report, copied) = (page.act.clone(), report.clone(), copied.clone());
@@ -118,9 +122,9 @@ pub fn Crash(props: &CrashProps) -> Html {
     html! {
         <section class="crash" role="alertdialog" aria-labelledby="crash-title" aria-describedby="crash-text">
             <h2 id="crash-title">{ icons::icon("warn") }{ page.t(title) }</h2>
-            <p id="crash-text">{ page.t(text) }</p>
+            <p id="crash-text">{ text }</p>
             <div class="row">
-                <button type="button" class="btn main" ref={node} onclick={page.does(Action::Restart)}>{ page.t(lang::RESTART) }</button>
+                <button type="button" class="btn main" ref={node} onclick={page.does(Action::Restart)}>{ page.t(again) }</button>
                 <button type="button" class="btn line" onclick={copy}>{ icons::sized("copy", "s14") }{ page.t(if *copied { lang::CRASH_COPIED } else { lang::CRASH_COPY }) }</button>
             </div>
             <details><summary>{ page.t(lang::CRASH_REPORT) }</summary><pre tabindex="0">{ report }</pre></details>

@@ -1,6 +1,6 @@
 //! The dock: controller logs, events, requests, timeline.
 
-use super::controls::{tab, tab_keys, use_size};
+use super::controls::{closest, tab, tab_keys, use_size};
 use super::timeline::Timeline;
 use super::{Action, Held, Page, icons, use_page};
 use crate::format;
@@ -72,14 +72,21 @@ pub fn Dock(props: &DockProps) -> Html {
         tab(id, *panel == props.open, page.does(Action::Show(*panel)), label)
     });
     let id = PANELS.iter().find(|(p, ..)| *p == props.open).map_or("dock-logs", |(_, id, _)| *id);
-    let filters = html! { <Filters filter={props.filter.clone()} follow={props.follow}/> };
+    let wrap = use_state(|| false);
+    let on_wrap = {
+        let wrap = wrap.clone();
+        Callback::from(move |_: MouseEvent| wrap.set(!*wrap))
+    };
+    let filters = html! { <Filters filter={props.filter.clone()} follow={props.follow} wrap={*wrap} {on_wrap}/> };
     let body = match props.open {
         Panel::Events => events(&page, &props.events),
         Panel::Requests => requests(&page, &props.requests),
         Panel::Timeline => {
             html! { <Timeline timeline={props.timeline.clone()} timers={props.timers.clone()} faults={props.faults.clone()} now={props.now}/> }
         }
-        _ => html! { <Logs logs={props.logs.clone()} follow={props.follow} selected={props.selected.clone()}/> },
+        _ => {
+            html! { <Logs logs={props.logs.clone()} follow={props.follow} wrap={*wrap} selected={props.selected.clone()}/> }
+        }
     };
     html! {
         <section class="dock" aria-label={page.t(lang::DOCK)}>
@@ -100,6 +107,10 @@ pub struct FilterProps {
     pub filter: LogFilter,
     /// The end is followed.
     pub follow: bool,
+    /// Long lines are shown whole.
+    pub wrap: bool,
+    /// Shows them so, or not.
+    pub on_wrap: Callback<MouseEvent>,
 }
 
 const COMPONENTS: [&str; 7] =
@@ -172,6 +183,8 @@ fn Filters(props: &FilterProps) -> Html {
         </select>
         <label class="pick search">{ icons::sized("search", "s12") }<span class="sr">{ page.t(lang::FILTER) }</span>
             <input type="search" placeholder={page.t(lang::FILTER)} value={props.filter.text.clone()} oninput={ontext}/></label>
+        <button type="button" class={classes!("btn", "small", "icon", props.wrap.then_some("on"))} aria-pressed={props.wrap.to_string()}
+            aria-label={page.t(lang::WRAP)} title={page.t(lang::WRAP_LONG)} onclick={&props.on_wrap}>{ icons::sized("wrap", "s14") }</button>
         <button type="button" class={classes!("btn", "small", props.follow.then_some("on"))} aria-pressed={props.follow.to_string()}
             onclick={page.does(Action::Follow(follow))}>{ icons::sized("follow", "s12") }{ page.t(lang::FOLLOW) }</button>
     </> }
@@ -182,6 +195,7 @@ fn Filters(props: &FilterProps) -> Html {
 pub struct LogsProps {
     logs: Held<VecDeque<Rc<LogLine>>>,
     follow: bool,
+    wrap: bool,
     selected: Option<Subject>,
 }
 
@@ -208,6 +222,7 @@ fn Logs(props: &LogsProps) -> Html {
             }
         });
     }
+    let top = use_mut_ref(|| 0);
     let onscroll = {
         let (act, follow, more, all) = (page.act.clone(), props.follow, more.clone(), props.logs.len());
         Callback::from(move |event: Event| {
@@ -216,7 +231,9 @@ fn Logs(props: &LogsProps) -> Html {
             if e.scroll_top() < 40 && *more < all {
                 more.set(*more + DRAWN);
             }
-            if follow && !at_end {
+            // Lines that came meanwhile push the end away too: only who scrolls back stops following.
+            let back = e.scroll_top() < std::mem::replace(&mut *top.borrow_mut(), e.scroll_top());
+            if follow && !at_end && back {
                 act.emit(Action::Follow(false));
             } else if !follow && at_end && e.scroll_height() > e.client_height() {
                 act.emit(Action::Follow(true));
@@ -240,7 +257,7 @@ fn Logs(props: &LogsProps) -> Html {
     };
     let skip = props.logs.len().saturating_sub(drawn);
     html! {
-        <div class="log" ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
+        <div class={classes!("log", props.wrap.then_some("wrap"))} ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
             if props.logs.is_empty() { <p class="none">{ page.t(lang::NO_LOGS) }</p> }
             { for props.logs.iter().skip(skip).map(|line| html! { <Row key={line.number} line={Held(line.clone())} lit={is_about(line, props.selected.as_ref())}/> }) }
         </div>
@@ -294,6 +311,21 @@ fn Row(props: &RowProps) -> Html {
         LogCause::Command(command) => format!("← {command}"),
         LogCause::Fault => format!("← {}", page.lang.pick("fault", "장애")),
     };
+    let open = use_state(|| false);
+    let onclick = {
+        let (open, act) = (open.clone(), page.act.clone());
+        Callback::from(move |event: MouseEvent| {
+            // A link goes where it leads, and text that was marked stays marked.
+            let marked = web_sys::window().and_then(|w| w.get_selection().ok()?).is_some_and(|s| !s.is_collapsed());
+            if marked || closest(&event, "button").is_some() {
+                return;
+            }
+            if !*open {
+                act.emit(Action::Follow(false));
+            }
+            open.set(!*open);
+        })
+    };
     let subject = line.object.clone().map(Subject::Object);
     let cause = match subject {
         Some(subject) if !cause.is_empty() => {
@@ -302,7 +334,7 @@ fn Row(props: &RowProps) -> Html {
         _ => html! { <span class="cz num">{ cause }</span> },
     };
     html! {
-        <div class={classes!("r", class, props.lit.then_some("hl"))} title={klog::header(line, page.epoch)}>
+        <div class={classes!("r", class, props.lit.then_some("hl"), open.then_some("open"))} title={klog::header(line, page.epoch)} {onclick}>
             <span class="lv">{ line.severity.letter() }</span><span class="tm num">{ format::clock_full(page.epoch, line.at) }</span>
             <span class="co">{ klog::component_label(line) }</span><span class="ms">{ for pieces }{ " " }<span class="src">{ &line.source }</span></span>{ cause }
         </div>

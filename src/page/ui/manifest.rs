@@ -31,6 +31,8 @@ pub struct ManifestProps {
     pub small: bool,
     /// The clock stands, so that a request waits.
     pub standing: bool,
+    /// What lies over the editor's end: the story.
+    pub children: Html,
 }
 
 /// The editor and what belongs to it.
@@ -65,6 +67,7 @@ pub fn Manifest(props: &ManifestProps) -> Html {
     html! {
         <div class="manifest" {ondragover} {ondragleave} {ondrop}>
             <Editor load={props.load.clone()} text={props.text.clone()} problems={props.problems.clone()} label={page.t(lang::EDITOR_LABEL)} {change} {submit}/>
+            { props.children.clone() }
             if *over { <div class="drop">{ page.t(lang::DROP_HERE) }</div> }
             { answer(&page, props.answer.as_deref()) }
             if props.standing && props.busy { { super::controls::standing(&page, lang::REQUEST_WAITS) } }

@@ -138,7 +138,7 @@ fn placed(
                 <span class="msg plain" style={format!("left:{}px;top:{}px", (plan.doors[0].right() + plan.doors[1].x) / 2.0, plan.kubectl_y)}>{ page.t(lang::LOAD_BALANCER) }</span>
             }
             <Lights plan={Held(plan.clone())} columns={Held(columns.clone())} batch={props.batch.clone()} speed_milli={props.speed_milli}/>
-            if plan.room == Room::Compact { <h2 class="sr">{ page.t(lang::CLUSTER) }</h2> } else { { note(page, cluster) } }
+            if plan.room == Room::Compact { <h2 class="sr">{ page.t(lang::CLUSTER) }</h2> } else { { note(page, cluster, plan.etcd.x - 34.0) } }
             { map_cards::etcd(look, cluster, Some(plan.etcd.style()), cells) }
             { for plane.api_servers.iter().zip(&plan.doors).map(|(api, rect)| map_cards::door(look, api, alone, Some(rect))) }
             { map_cards::managers(look, cluster, Some(&plan.managers)) }
@@ -157,13 +157,13 @@ fn placed(
     }
 }
 
-/// The map's title: nodes, pods, faults.
-fn note(page: &Page, cluster: &Cluster) -> Html {
+/// The map's title: nodes, pods, faults; as wide as what stands beside it leaves.
+fn note(page: &Page, cluster: &Cluster, width: f64) -> Html {
     let pending = cluster.pending_pods();
     let faults = cluster.faults.len();
     let planes = cluster.control_plane.api_servers.len();
     html! {
-        <div class="mapnote at" style="left:24px;top:14px"><h2>{ page.t(lang::CLUSTER) }</h2>
+        <div class="mapnote at" style={format!("left:24px;top:14px;max-width:{}px", n(width))}><h2>{ page.t(lang::CLUSTER) }</h2>
             <span>{ rich(&words::nodes_line(page.lang, cluster.nodes.len(), cluster.zones().len())) }</span>
             if planes > 1 { <span>{ rich(&page.lang.pick(format!("**{planes}** control planes"), format!("컨트롤 플레인 **{planes}**"))) }</span> }
             <span>

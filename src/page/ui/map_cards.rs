@@ -7,8 +7,9 @@ use crate::cluster::Cluster;
 use crate::format;
 use crate::lang::{self, Lang, Text};
 use crate::layout::{Rect, Room};
+use std::rc::Rc;
 use view::{
-    ApiServerView, DoorStage, EtcdMemberView, LeaseView, LoopView, ProcessState, ProcessView, RaftRole,
+    ApiServerView, DoorStage, EtcdMemberView, LeaseView, LoopView, PodView, ProcessState, ProcessView, RaftRole,
     SchedulingPhase, Subject,
 };
 use yew::prelude::*;
@@ -57,10 +58,19 @@ pub fn bolt(page: &Page, menu: Menu, name: &str, lit: bool) -> Html {
 fn state_word(page: &Page, state: ProcessState) -> Option<&'static str> {
     match state {
         ProcessState::Running => None,
-        ProcessState::Starting => Some(page.t(lang::STARTING)),
+        ProcessState::Starting => Some(page.t(lang::RESTARTING)),
         ProcessState::Stopped => Some(page.t(lang::STOPPED)),
         ProcessState::CutOff => Some(page.t(lang::CUT_OFF)),
     }
+}
+
+/// What a card whose processes are all down says.
+fn down_word(page: &Page, state: ProcessState) -> Html {
+    let (class, title) = match state {
+        ProcessState::Starting => ("warn", Some(page.t(lang::RESTARTING_LONG))),
+        _ => ("bad", None),
+    };
+    state_word(page, state).map(|word| html! { <span {class} {title}>{ word }</span> }).unwrap_or_default()
 }
 
 /// etcd: the members' logs, one under the other, so that lag is seen as a missing cell.
@@ -238,14 +248,21 @@ pub fn lease(look: Look, lease: &LeaseView, processes: &[ProcessView]) -> Html {
         format!("Lease, {} s", lease.duration_millis / 1000),
         format!("Lease, {}초", lease.duration_millis / 1000),
     );
+    // What no longer renews: the holder is down, or nobody takes its word.
+    let holder = processes.iter().find(|p| p.host == lease.holder).and_then(|p| state_word(page, p.state));
+    let ended = holder.or((left == 0).then_some(page.t(lang::LEASE_EXPIRED)));
+    let about = |p: &ProcessView| (p.state == ProcessState::Starting).then_some(page.t(lang::RESTARTING_LONG));
     html! { <>
         if look.room == Room::Wide {
             { for standby.map(|p| html! {
-                <span class={classes!("lease", "standby", (p.state == ProcessState::Stopped).then_some("gone"))}>{ &p.host }</span>
+                <span class={classes!("lease", "standby", (p.state == ProcessState::Stopped).then_some("gone"), about(p).map(|_| "warn"))}
+                    title={about(p)}>{ &p.host }if about(p).is_some() { { " ↻" } }</span>
             }) }
         }
         if lease.holder.is_empty() {
             <span class="lease standby warn">{ page.t(lang::NO_LEADER) }</span>
+        } else if let Some(word) = ended {
+            <span class="lease standby warn" {title}>if !look.compact() { <b>{ &lease.holder }</b> }{ word }</span>
         } else if look.compact() && !look.phone {
             <span class="ringonly" title={title}>{ ring(left, whole) }<span class="sr">{ format!("{} {}", lease.holder, format::tenths(left)) }</span></span>
         } else {
@@ -297,6 +314,12 @@ fn loop_title(lang: Lang, l: &LoopView) -> String {
     l.name.clone()
 }
 
+/// Somebody holds the lease and runs.
+fn led(look: Look, processes: &[ProcessView], lease: &LeaseView) -> bool {
+    let runs = |p: &ProcessView| p.host == lease.holder && p.state == ProcessState::Running;
+    lease.expires_at > look.now && processes.iter().any(runs)
+}
+
 /// The controller manager: its loops.
 pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     let page = look.page;
@@ -311,7 +334,11 @@ pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     };
     let first = plane.controller_managers.first().map_or("kube-controller-manager", |p| p.name.as_str());
     let leading = leading(&plane.controller_managers, &plane.controller_manager_lease).unwrap_or(first);
-    let rows = if look.compact() { 2 } else { 4 };
+    let rows = match look.room {
+        Room::Compact => 2,
+        Room::Medium => 5,
+        Room::Wide => 4,
+    };
     let per_row = if look.room == Room::Wide { 3 } else { 2 };
     let places = rows * per_row;
     let more = plane.loops.len().saturating_sub(if plane.loops.len() > places { places - 1 } else { places });
@@ -322,11 +349,13 @@ pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
             <div class="ct"><h3><button type="button" onclick={look.component(leading)}>{ title }</button></h3>
                 <span class="r">
                     { bolt(page, Menu::card("kube-controller-manager"), "kube-controller-manager", false) }
-                    if let Some(state) = down { { state_word(page, state).map(|w| html! { <span class="bad">{ w }</span> }).unwrap_or_default() } }
+                    if let Some(state) = down { { down_word(page, state) } }
                     else { { lease(look, &plane.controller_manager_lease, &plane.controller_managers) } }
                 </span>
             </div>
-            if look.compact() {
+            if !led(look, &plane.controller_managers, &plane.controller_manager_lease) {
+                <div class="one idle">{ page.t(lang::NO_LOOPS) }</div>
+            } else if look.compact() {
                 <div class="one">{ for busiest(&plane.loops).into_iter().map(|l| {
                     let (class, count) = loop_look(l);
                     html! { <button type="button" class={class} onclick={page.does(Action::Inspect(Subject::Loop { name: l.name.clone() }))}><b>{ &l.name }</b>{ " " }{ count }</button> }
@@ -406,6 +435,12 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     let pod = cluster.pods.values().find(|p| p.name == s.pod && p.namespace == s.namespace);
     // Some seconds after a pod was bound there is nothing to place.
     let fresh = look.now.saturating_sub(s.at) < 30_000_000_000 || s.phase == SchedulingPhase::Unschedulable;
+    let led = led(look, &plane.schedulers, &plane.scheduler_lease);
+    let nothing = match (led, s.waiting.is_empty()) {
+        (false, _) => lang::NO_SCHEDULER,
+        (true, true) => lang::NOTHING_TO_PLACE,
+        (true, false) => lang::WAITING,
+    };
     let head = match s.phase {
         SchedulingPhase::Idle => lang::NOTHING_TO_PLACE,
         SchedulingPhase::Scheduling => lang::SCHEDULING,
@@ -461,20 +496,23 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
             <div class="ct"><h3><button type="button" onclick={look.component(leading)}>{ title }</button></h3>
                 <span class="r">
                     { bolt(page, Menu::card("kube-scheduler"), "kube-scheduler", false) }
-                    if let Some(state) = down { { state_word(page, state).map(|w| html! { <span class="bad">{ w }</span> }).unwrap_or_default() } }
+                    if let Some(state) = down { { down_word(page, state) } }
                     else { { lease(look, &plane.scheduler_lease, &plane.schedulers) } }
                 </span>
             </div>
             if look.compact() {
                 <div class="one">
-                    if s.pod.is_empty() { <span>{ page.t(lang::NOTHING_TO_PLACE) }</span> } else {
+                    if s.pod.is_empty() || !led {
+                        <span>{ page.t(nothing) }</span>
+                        { waiting(look, cluster) }
+                    } else {
                         <button type="button" onclick={pod.map(|p| page.does(Action::Inspect(pod_subject(p))))}>{ heading }{ " " }<b class="mono">{ format::short_target(&format!("pods/{}", s.pod)).trim_start_matches("pods/").to_string() }</b></button>
                         if let Some(x) = s.scores.first() { <span><b>{ &x.node }</b>{ format!(" {} ", x.score) }<span class="dim num">{ s.scores.iter().skip(1).map(|x| x.score.to_string()).collect::<Vec<_>>().join(" ") }</span></span> }
                         else if let Some(r) = s.rejections.first() { <span class="bad">{ format!("{}: {}", r.node, r.reason) }</span> }
                     }
                 </div>
-            } else if s.pod.is_empty() || !fresh {
-                <div class="sched"><div class="col"><h4><b>{ page.t(lang::NOTHING_TO_PLACE) }</b></h4>
+            } else if s.pod.is_empty() || !fresh || !led {
+                <div class="sched"><div class="col"><h4><b>{ page.t(nothing) }</b></h4>
                     if !s.pod.is_empty() { <span class="dim">{ page.lang.pick(format!("last bind {}", format::clock(page.epoch, s.at)), format!("마지막 바인딩 {}", format::clock(page.epoch, s.at))) }</span> }
                     { waiting(look, cluster) }
                 </div><div class="col"></div>{ queues(look, cluster) }</div>
@@ -489,23 +527,37 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     }
 }
 
-/// Pods that no node has, besides the one the scheduler shows: a dot each.
+/// Pods that wait for a node, besides the one the scheduler shows: the first with its name and reason, the others a dot
+/// each.
 fn waiting(look: Look, cluster: &Cluster) -> Html {
-    let s = &cluster.control_plane.scheduling;
-    let pods: Vec<_> =
-        cluster.unplaced().into_iter().filter(|p| p.name != s.pod || p.namespace != s.namespace).collect();
-    if pods.is_empty() {
-        return Html::default();
-    }
     let page = look.page;
-    let room = if look.room == Room::Wide { 9 } else { 6 };
+    let s = &cluster.control_plane.scheduling;
+    let mut pods = cluster.unplaced();
+    pods.retain(|p| p.name != s.pod || p.namespace != s.namespace);
+    let reason = |pod: &PodView| {
+        let told = s.waiting.iter().find(|w| w.name == pod.name && w.namespace == pod.namespace);
+        told.map(|w| w.reason.as_str()).filter(|r| !r.is_empty()).unwrap_or(page.t(lang::NOT_TRIED)).to_string()
+    };
+    // One that was refused says more than one whose turn has not come.
+    pods.sort_by_key(|p| !s.waiting.iter().any(|w| w.name == p.name && !w.reason.is_empty()));
+    let Some(first) = pods.first() else { return Html::default() };
+    let dots = if look.room == Room::Wide { 4 } else { 3 };
+    let one = |pod: &Rc<PodView>, named: bool| {
+        let why = reason(pod);
+        let selected = super::controls::is_pod(look.selected, pod).then_some("sel");
+        html! {
+            <button type="button" key={pod.id} class={classes!(if named { "waiter" } else { "dot" }, format!("s-{}", icons::state_name(pod.state)), selected)}
+                title={format!("{}: {why}", pod.name)} aria-label={format!("Pod {}, {}, {why}", pod.name, pod.status)}
+                onclick={page.does(Action::Inspect(pod_subject(pod)))}>{ icons::shape(pod.state) }
+                if named { <b class="mono">{ format::suffix(&pod.name).to_string() }</b><span>{ why }</span> }
+            </button>
+        }
+    };
     html! {
         <div class="waitrow" aria-label={page.t(lang::PENDING_PODS)} role="group">
-            { for pods.iter().take(room).map(|pod| html! {
-                <button type="button" key={pod.id} class={classes!("dot", format!("s-{}", icons::state_name(pod.state)), super::controls::is_pod(look.selected, pod).then_some("sel"))}
-                    title={pod.name.clone()} aria-label={format!("Pod {}, {}", pod.name, pod.status)} onclick={page.does(Action::Inspect(pod_subject(pod)))}>{ icons::shape(pod.state) }</button>
-            }) }
-            if pods.len() > room { <span class="dim num">{ format!("+{}", pods.len() - room) }</span> }
+            { one(first, true) }
+            { for pods.iter().skip(1).take(dots).map(|pod| one(pod, false)) }
+            if pods.len() > dots + 1 { <span class="dim num">{ format!("+{}", pods.len() - dots - 1) }</span> }
         </div>
     }
 }

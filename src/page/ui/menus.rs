@@ -140,7 +140,8 @@ pub fn MenuBox(props: &MenuProps) -> Html {
     };
     let style = match *at {
         Some((x, y)) => format!("left:{x}px;top:{y}px"),
-        None => "left:0;top:0;visibility:hidden".to_string(),
+        // What is hidden by `visibility` could not take the focus.
+        None => "left:0;top:0;opacity:0".to_string(),
     };
     let (label, body) = body(&page, props);
     html! {
@@ -265,7 +266,7 @@ fn body(page: &Page, props: &MenuProps) -> (String, Html) {
             let parts = processes.iter().enumerate().map(|(i, p)| {
                 let (word, class) = match p.state {
                     ProcessState::Running => (lang.pick("running", "실행 중"), "ok"),
-                    ProcessState::Starting => (page.t(lang::STARTING), "warn"),
+                    ProcessState::Starting => (page.t(lang::RESTARTING), "warn"),
                     ProcessState::Stopped => (page.t(lang::STOPPED), "bad"),
                     ProcessState::CutOff => (page.t(lang::CUT_OFF), "bad"),
                 };
@@ -300,7 +301,17 @@ fn legend(page: &Page) -> Html {
         "A violet light is a message on its way; every line ends at the API server.",
         "보라색 빛은 오가는 메시지입니다. 모든 선은 API 서버에서 끝납니다.",
     );
-    html! { <><h4><b>{ page.t(lang::LEGEND_TITLE) }</b></h4><ul class="legendlist">{ for rows }</ul><hr/><p class="hint">{ rich(lights) }</p></> }
+    let marks = [
+        (html! { <i class="mk in"></i> }, lang::LEGEND_INPUT),
+        (html! { <i class="mk fault">{ icons::sized("bolt", "s12") }</i> }, lang::LEGEND_FAULT),
+        (html! { <i class="fu"></i> }, lang::LEGEND_TIMER),
+    ];
+    html! { <>
+        <h4><b>{ page.t(lang::LEGEND_TITLE) }</b></h4><ul class="legendlist">{ for rows }</ul><hr/>
+        <h4><b>{ page.t(lang::LEGEND_TIME) }</b></h4>
+        <ul class="legendlist marks">{ for marks.into_iter().map(|(sign, text)| html! { <li>{ sign }<span>{ page.t(text) }</span></li> }) }</ul><hr/>
+        <p class="hint">{ rich(lights) }</p>
+    </> }
 }
 
 impl Text {

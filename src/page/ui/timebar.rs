@@ -1,6 +1,7 @@
 //! The time bar.
 
 use super::{Action, Held, icons, use_page};
+use crate::cluster::Lack;
 use crate::format;
 use crate::lanes::{Span, marks};
 use crate::lang;
@@ -17,6 +18,8 @@ pub struct TimeBarProps {
     pub clock: Clock,
     /// What will come.
     pub timers: Held<Vec<TimerView>>,
+    /// What the cluster lacks to do anything.
+    pub lack: Option<Lack>,
     /// The run.
     pub timeline: Held<VecDeque<TimelineEntry>>,
     /// Little room.
@@ -64,9 +67,11 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
     let ticks = if props.small { Vec::new() } else { span.ticks(page.epoch, 5) };
     let future = props.timers.iter().filter(|t| t.at > clock.now && t.at < span.to).take(4);
     let next = props.timers.first();
-    let next_text = next.map_or(page.t(lang::NO_TIMER).to_string(), |t| {
-        words::timer_in(page.lang, &t.what, t.at.saturating_sub(clock.now))
-    });
+    let next_text = match (next, props.lack) {
+        (Some(t), _) => words::timer_in(page.lang, &t.what, t.at.saturating_sub(clock.now)),
+        (None, Some(lack)) => words::lack(page.lang, lack).to_string(),
+        (None, None) => page.t(lang::NO_TIMER).to_string(),
+    };
     let hurry = clock.state == ClockState::Hurrying;
     let settle = if hurry {
         page.t(lang::HURRYING)
@@ -99,7 +104,7 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
                 <span class="head-now" style={format!("left:{now:.2}%")}></span>
             </div>
             if !props.small {
-                <button type="button" class="btn nextbtn" disabled={next.is_none() || !props.alive} title={page.t(lang::JUMP)} onclick={page.does(Action::Pace(Pace::NextTimer))}>
+                <button type="button" class="btn nextbtn" disabled={next.is_none() || !props.alive} title={format!("{next_text}. {}", page.t(lang::JUMP))} onclick={page.does(Action::Pace(Pace::NextTimer))}>
                     { icons::icon("timer") }<span class="next"><span>{ page.t(lang::NEXT_TIMER) }</span><b class="num">{ next_text }</b></span></button>
                 <button type="button" class={classes!("btn", "line", hurry.then_some("on"))} disabled={clock.settled || !props.alive} onclick={page.does(Action::Pace(Pace::UntilSettled))}>{ icons::sized("settle", "s14") }{ settle }</button>
             } else {

@@ -33,12 +33,12 @@ impl App {
         html! { <Header theme={self.theme} {phone} {workload} {large}/> }
     }
 
-    fn manifest(&self) -> Html {
+    fn manifest(&self, over: Html) -> Html {
         let answer = self.model.answer.as_ref().filter(|_| self.answer_open).map(Held::from);
         html! {
             <Manifest load={self.load.clone()} text={self.text.clone()} problems={self.problems.clone()} {answer}
                 busy={self.waiting.is_some() || self.link.is_none()} trip={self.model.trip.as_ref().map(Held::from)} armed={self.armed}
-                small={self.options.embed && !self.is_phone()} standing={self.model.story.is_none() && self.standing()}/>
+                small={self.options.embed && !self.is_phone()} standing={self.model.story.is_none() && self.standing()}>{ over }</Manifest>
         }
     }
 
@@ -68,7 +68,7 @@ impl App {
         let now =
             if self.model.cluster.dense() { self.shown_now / 1_000_000_000 * 1_000_000_000 } else { self.shown_now };
         let over = if let Some(report) = &self.model.crash {
-            html! { <Crash report={Held::from(report)} loading={self.loading_failed}/> }
+            html! { <Crash report={Held::from(report)} loading={self.loading_failed.clone()}/> }
         } else if !self.started {
             html! {
                 <section class="crash start"><h2>{ "Tabernetes" }</h2><p>{ page.t(lang::START_TEXT) }</p>
@@ -89,7 +89,8 @@ impl App {
         }
     }
 
-    /// The story stands where it hides the least: over the log, in an iframe over the editor, on a phone under the map.
+    /// The story stands where it hides nothing that a reader needs meanwhile: at the editor's end, above its buttons;
+    /// beneath a terminal; over the map where the side panel is away; on a phone under the map.
     fn story(&self) -> Html {
         match (&self.model.story, &self.model.trip) {
             (Some(hold), Some(trip)) if self.model.crash.is_none() => {
@@ -109,7 +110,7 @@ impl App {
 
     fn timebar(&self, small: bool) -> Html {
         html! {
-            <TimeBar clock={self.model.clock} timers={Held::from(&self.model.timers)} timeline={Held::from(&self.model.timeline)}
+            <TimeBar clock={self.model.clock} lack={self.model.cluster.lack(self.shown_now)} timers={Held::from(&self.model.timers)} timeline={Held::from(&self.model.timeline)}
                 {small} alive={self.link.is_some()}/>
         }
     }
@@ -134,10 +135,11 @@ impl App {
                 </div>
                 // The editor stays where it is while another tab is open: its history and cursor are the reader's.
                 if panels.contains(&Panel::Manifest) {
-                    <div class="fill" role="tabpanel" id="side-manifest-panel" aria-labelledby="side-manifest" hidden={open != Panel::Manifest}>{ self.manifest() }</div>
+                    <div class="fill" role="tabpanel" id="side-manifest-panel" aria-labelledby="side-manifest" hidden={open != Panel::Manifest}>{ self.manifest(if open == Panel::Manifest { self.story() } else { Html::default() }) }</div>
                 }
                 if open == Panel::Terminal { <div class="fill" role="tabpanel" id={format!("{id}-panel")} aria-labelledby={id}>{ self.terminal_panel() }</div> }
                 if open == Panel::Logs { <div class="fill" role="tabpanel" id={format!("{id}-panel")} aria-labelledby={id}>{ self.dock_panel(vec![Panel::Logs], Panel::Logs, true) }</div> }
+                if open != Panel::Manifest { { self.story() } }
             </aside>
         }
     }
@@ -176,7 +178,7 @@ impl App {
                 { self.map(page, false) }
                 if !panels.is_empty() { { self.dock_panel(panels.clone(), if panels.contains(&self.dock) { self.dock } else { panels[0] }, false) } }
                 { self.inspector() }
-                { self.story() }
+                if folded || !has_side { { self.story() } }
                 { self.timebar(false) }
             </div>
         }
@@ -194,7 +196,7 @@ impl App {
                 { self.map(page, false) }
                 <p class="ticker">{ ticker.unwrap_or_default() }</p>
                 if self.selection.is_some() { <div class="inspslot">{ self.inspector() }</div> }
-                { self.story() }
+                if !has_side { { self.story() } }
                 { self.timebar(true) }
             </div>
         }
@@ -222,7 +224,7 @@ impl App {
                 { self.header(true) }
                 <div class="stage1">
                     if shows(Panel::Cluster) { <div class="fill" hidden={open != Some(Panel::Cluster)}>{ self.map(page, true) }</div> }
-                    if shows(Panel::Manifest) { <div class="fill side" hidden={open != Some(Panel::Manifest)}><div class="tabs"><span class="name">{ page.t(lang::MANIFEST) }</span><span class="tools">{ manifest::tools(page) }</span></div>{ self.manifest() }</div> }
+                    if shows(Panel::Manifest) { <div class="fill side" hidden={open != Some(Panel::Manifest)}><div class="tabs"><span class="name">{ page.t(lang::MANIFEST) }</span><span class="tools">{ manifest::tools(page) }</span></div>{ self.manifest(Html::default()) }</div> }
                     if open == Some(Panel::Terminal) { <div class="fill side">{ self.terminal_panel() }</div> }
                     if open == Some(Panel::Logs) { <div class="fill">{ self.dock_panel(panels.clone(), self.dock, true) }</div> }
                     if open.is_none() { <div class="fill">{ self.inspector() }</div> }
