@@ -253,6 +253,34 @@ fn what_trunk_ignores_is_there_before_it_starts() {
 }
 
 #[test]
+fn a_second_serve_names_the_first() {
+    let root = tests::root();
+    std::fs::create_dir_all(root.join("target")).expect("target can be made");
+    // Held by flock as by a first `make serve`. Where one runs for real there is nothing to try.
+    let output = std::process::Command::new("flock")
+        .args(["--nonblock", "--conflict-exit-code", "77", "target/serve.lock", "timeout", "20", "scripts/serve"])
+        .current_dir(root)
+        .output();
+    let Ok(output) = output else { return };
+    if output.status.code() != Some(77) {
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("being served already") && output.status.code() == Some(1), "{told}");
+    }
+}
+
+#[test]
+fn every_long_step_of_setup_is_named_before_it_runs() {
+    let setup = std::fs::read_to_string(tests::root().join("scripts/setup")).unwrap_or_default();
+    let mut named = false;
+    for line in setup.lines().map(str::trim).skip_while(|line| !line.starts_with("packages=")) {
+        named |= line.contains("step \"");
+        let runs = ["quietly ", "tries ", "cargo_install ", "apt_install "].iter().any(|word| line.contains(word));
+        assert!(named || !runs || line.contains("() {"), "{line}");
+    }
+    assert!(named);
+}
+
+#[test]
 fn nothing_says_where_it_was_made() {
     let words = private_words();
     let mut complaints = Vec::new();
