@@ -5,6 +5,7 @@
 //! validation of enums and required fields are driven by that.
 
 pub mod apply;
+pub mod cel;
 pub mod certificate_request;
 pub mod cron;
 pub mod declared_features;

@@ -1,11 +1,13 @@
-//! Admission policies and their bindings (admissionregistration's validation). CEL expressions are not compiled.
+//! Admission policies and their bindings (admissionregistration's validation).
 
 use super::at::{At, Errors};
 use super::tree::{self, Tree, Write};
 use super::webhooks::{
-    FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, match_conditions, optional_one_of, rule_with_operations,
+    FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, compiled, match_conditions, optional_one_of,
+    rule_with_operations,
 };
 use super::{labels, metadata};
+use crate::cel::{Env, Type};
 use crate::names;
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -49,7 +51,8 @@ pub(super) fn validating(write: &Write, errors: &mut Errors) {
     write.whole_metadata(metadata::subdomain, errors);
     let (spec, at) = (write.new.get("spec"), &At::new("spec"));
     head(write, at, errors);
-    variables(spec.get("variables"), &at.child("variables"), errors);
+    let mut env = environment(spec);
+    variables(spec.get("variables"), &mut env, &at.child("variables"), errors);
     let (validations, annotations) = (spec.get("validations"), spec.get("auditAnnotations"));
     if validations.is_empty() && annotations.is_empty() {
         for field in ["validations", "auditAnnotations"] {
@@ -58,7 +61,7 @@ pub(super) fn validating(write: &Write, errors: &mut Errors) {
         return;
     }
     for (i, v) in validations.items().enumerate() {
-        validation(v, &at.child("validations").index(i), errors);
+        validation(v, &env, &at.child("validations").index(i), errors);
     }
     let at = &at.child("auditAnnotations");
     if annotations.len() > ANNOTATIONS_MAX {
@@ -80,6 +83,8 @@ pub(super) fn validating(write: &Write, errors: &mut Errors) {
             errors.required(at_value, "valueExpression is not specified");
         } else if value.len() > VALUE_MAX {
             errors.required(at_value, format!("must not exceed {VALUE_MAX} bytes in length"));
+        } else {
+            compiled(&env, annotation.get("valueExpression").text(), value, &[Type::Str, Type::Null], at_value, errors);
         }
         if keys.contains(&key) {
             errors.duplicate(at_key, key);
@@ -93,14 +98,16 @@ pub(super) fn mutating(write: &Write, errors: &mut Errors) {
     write.whole_metadata(metadata::subdomain, errors);
     let (spec, at) = (write.new.get("spec"), &At::new("spec"));
     head(write, at, errors);
-    variables(spec.get("variables"), &at.child("variables"), errors);
+    let mut env = environment(spec);
+    variables(spec.get("variables"), &mut env, &at.child("variables"), errors);
+    env.patches = true;
     let mutations = spec.get("mutations");
     let at_mutations = &at.child("mutations");
     if mutations.is_empty() {
         errors.required(at_mutations, "mutations must contain at least one item");
     }
     for (i, m) in mutations.items().enumerate() {
-        mutation(m, &at_mutations.index(i), errors);
+        mutation(m, &env, &at_mutations.index(i), errors);
     }
     let policy = spec.get("reinvocationPolicy").text();
     errors.required_one_of(&at.child("reinvocationPolicy"), policy, &REINVOCATION_POLICIES);
@@ -128,8 +135,15 @@ fn head(write: &Write, at: &At, errors: &mut Errors) {
     }
     let same = |field| spec.get(field) == old.get(field);
     if write.before.is_none() || !same("paramKind") || !same("matchConditions") {
-        match_conditions(spec.get("matchConditions"), &at.child("matchConditions"), errors);
+        let env = Env { variables: None, ..environment(spec) };
+        match_conditions(spec.get("matchConditions"), &env, &at.child("matchConditions"), errors);
     }
+}
+
+/// What a policy's expressions may use; its variables are added as they are compiled.
+fn environment(spec: Tree) -> Env {
+    let composed = !spec.get("variables").is_empty() || spec.get("mutations").exists();
+    Env { params: spec.get("paramKind").exists(), authorizer: true, patches: false, variables: composed.then(Vec::new) }
 }
 
 /// Mutating policies and their bindings have nothing to do with deletions.
@@ -204,7 +218,7 @@ fn match_resources(resources: Tree, at: &At, errors: &mut Errors) {
     }
 }
 
-fn variables(variables: Tree, at: &At, errors: &mut Errors) {
+fn variables(variables: Tree, env: &mut Env, at: &At, errors: &mut Errors) {
     for (i, variable) in variables.items().enumerate() {
         let at = &at.index(i);
         let (name, at_name) = (variable.get("name").text(), &at.child("name"));
@@ -213,8 +227,12 @@ fn variables(variables: Tree, at: &At, errors: &mut Errors) {
         } else if !is_identifier(name) {
             errors.invalid(at_name, name, "must be a valid CEL identifier");
         }
-        if variable.get("expression").text().trim().is_empty() {
-            errors.required(&at.child("expression"), "expression is not specified");
+        let (expression, at) = (variable.get("expression").text(), &at.child("expression"));
+        if expression.trim().is_empty() {
+            errors.required(at, "expression is not specified");
+        } else {
+            let of = compiled(env, expression, expression, &[], at, errors);
+            env.add_variable(&name.into(), &of);
         }
     }
 }
@@ -225,15 +243,21 @@ fn is_identifier(name: &str) -> bool {
         && !RESERVED.contains(&name)
 }
 
-fn validation(validation: Tree, at: &At, errors: &mut Errors) {
-    if validation.get("expression").text().trim().is_empty() {
-        errors.required(&at.child("expression"), "expression is not specified");
+fn validation(validation: Tree, env: &Env, at: &At, errors: &mut Errors) {
+    let (expression, at_expression) = (validation.get("expression").text(), &at.child("expression"));
+    if expression.trim().is_empty() {
+        errors.required(at_expression, "expression is not specified");
+    } else {
+        compiled(env, expression, expression, &[Type::Bool], at_expression, errors);
     }
     for field in ["messageExpression", "message"] {
         let (text, at) = (validation.get(field).text(), &at.child(field));
         let trimmed = text.trim();
         if !text.is_empty() && trimmed.is_empty() {
             errors.invalid(at, text, "must be non-empty if specified");
+        } else if field == "messageExpression" && !text.is_empty() {
+            let env = Env { authorizer: false, ..env.clone() };
+            compiled(&env, text, text, &[Type::Str], at, errors);
         } else if field == "message" && trimmed.contains(['\n', '\r']) {
             errors.invalid(at, text, "must not contain line breaks");
         }
@@ -241,7 +265,7 @@ fn validation(validation: Tree, at: &At, errors: &mut Errors) {
     optional_one_of(validation, "reason", &REASONS, at, errors);
 }
 
-fn mutation(mutation: Tree, at: &At, errors: &mut Errors) {
+fn mutation(mutation: Tree, env: &Env, at: &At, errors: &mut Errors) {
     let kind = mutation.get("patchType").text();
     let (own, other) = match kind {
         "JSONPatch" => ("jsonPatch", "applyConfiguration"),
@@ -255,7 +279,12 @@ fn mutation(mutation: Tree, at: &At, errors: &mut Errors) {
     if !mutation.get(own).exists() {
         errors.required(at_own, format!("must be specified when patchType is {kind}"));
     } else {
-        errors.need(&at_own.child("expression"), mutation.get(own).get("expression").text().trim());
+        let (expression, at) = (mutation.get(own).get("expression").text().trim(), &at_own.child("expression"));
+        errors.need(at, expression);
+        if !expression.is_empty() {
+            let wanted = crate::cel::mutation_type(kind);
+            compiled(env, expression, expression, &[wanted], at, errors);
+        }
     }
     if mutation.get(other).exists() {
         let why = format!("must not be specified when patchType is {kind}");

@@ -3,6 +3,7 @@
 use super::at::{At, Errors};
 use super::tree::{self, Tree, Write, star};
 use super::{labels, metadata};
+use crate::cel::{self, Env, Type};
 use crate::{SortSmall, names};
 
 pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -101,7 +102,8 @@ fn webhook(hook: Tree, options: &Options, at: &At, errors: &mut Errors) {
         _ => errors.required(at_config, "exactly one of url or service is required"),
     }
     if options.conditions {
-        match_conditions(hook.get("matchConditions"), &at.child("matchConditions"), errors);
+        let env = Env { authorizer: true, ..Env::default() };
+        match_conditions(hook.get("matchConditions"), &env, &at.child("matchConditions"), errors);
     }
 }
 
@@ -209,15 +211,30 @@ fn review_versions(versions: Tree, known: bool, at: &At, errors: &mut Errors) {
     }
 }
 
-/// `matchConditions`; the expressions themselves are not compiled.
-pub(super) fn match_conditions(conditions: Tree, at: &At, errors: &mut Errors) {
+/// Compiles an expression, whose type it gives: what is shown, what is compiled.
+pub(super) fn compiled(env: &Env, shown: &str, text: &str, wanted: &[Type], at: &At, errors: &mut Errors) -> Type {
+    match cel::compile(env, text, wanted) {
+        Ok(program) => return program.of,
+        Err(cel::CompileError::Invalid(why)) => errors.invalid(at, shown, &*why),
+        Err(cel::CompileError::Internal(why)) => errors.push(crate::field::internal(&at.path(), why)),
+    }
+    Type::Dyn
+}
+
+/// `matchConditions`
+pub(super) fn match_conditions(conditions: Tree, env: &Env, at: &At, errors: &mut Errors) {
     if conditions.len() > CONDITIONS_MAX {
         errors.too_many(at, conditions.len(), CONDITIONS_MAX);
     }
     let mut seen: Vec<&str> = Vec::new();
     for (i, condition) in conditions.items().enumerate() {
         let at = &at.index(i);
-        errors.need(&at.child("expression"), condition.get("expression").text().trim());
+        let (expression, at_expression) = (condition.get("expression").text(), &at.child("expression"));
+        let trimmed = expression.trim();
+        errors.need(at_expression, trimmed);
+        if !trimmed.is_empty() {
+            compiled(env, trimmed, trimmed, &[Type::Bool], at_expression, errors);
+        }
         let (name, at) = (condition.get("name").text(), &at.child("name"));
         if name.is_empty() {
             errors.required(at, "");

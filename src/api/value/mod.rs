@@ -19,4 +19,4 @@ pub use ptr::{Ptr, Shared};
 pub use quantity::Quantity;
 pub use raw::Raw;
 pub use str::{OStr, Str};
-pub use time::{MicroTime, Time};
+pub use time::{MicroTime, Time, civil, days, parse_rfc3339, rfc3339};

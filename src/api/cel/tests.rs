@@ -1,0 +1,138 @@
+//! Expressions and what a real v1.37.2 cluster says of them (testdata/compile.txt, testdata/run.txt: an expression of
+//! a ValidatingAdmissionPolicy after `>>`, then the refusal).
+
+use super::*;
+use crate::json::Value;
+
+/// Expressions with their answers.
+fn recorded(text: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix(">> "), found.last_mut()) {
+            (Some(expression), _) => found.push((expression.to_string(), String::new())),
+            (None, Some((_, answer))) => {
+                if !answer.is_empty() {
+                    answer.push('\n');
+                }
+                answer.push_str(line);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What the API server says of an expression when it is created.
+fn said(env: &Env, expression: &str, wanted: &[Type]) -> String {
+    match compile(env, expression, wanted) {
+        Ok(_) => "ok".to_string(),
+        Err(CompileError::Invalid(detail)) => {
+            format!("Invalid value: {}: {detail}", crate::go::quote(expression))
+        }
+        Err(CompileError::Internal(detail)) => format!("Internal error: {detail}"),
+    }
+}
+
+/// Holds the answers to the recorded ones; all that differ are told at once.
+fn hold(answers: Vec<(String, String, String)>) {
+    let wrong: Vec<String> = answers
+        .into_iter()
+        .filter(|(_, expected, answer)| expected != answer)
+        .map(|(expression, expected, answer)| format!(">> {expression}\n  wanted {expected}\n  got    {answer}"))
+        .collect();
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn expressions_compile_as_recorded() {
+    let env = Env { authorizer: true, ..Env::default() };
+    let answers = recorded(include_str!("testdata/compile.txt"));
+    hold(
+        answers
+            .into_iter()
+            .map(|(expression, expected)| {
+                let answer = said(&env, &expression, &[Type::Bool]);
+                (expression, expected, answer)
+            })
+            .collect(),
+    );
+}
+
+fn request() -> Vec<(&'static str, Val)> {
+    let object = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b","namespace":"celq","uid":"u","labels":{"app":"x","q":"0"},"creationTimestamp":"2026-11-30T09:23:17Z","managedFields":[]},"spec":{"containers":[{"name":"b","image":"nginx","args":["("],"resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":30},"status":{}}"#;
+    let request = r#"{"operation":"CREATE","resource":{"group":"","version":"v1","resource":"pods"},"kind":{"group":"","version":"v1","kind":"Pod"},"userInfo":{"username":"kubernetes-admin","groups":["system:masters"]},"dryRun":true,"namespace":"celq","name":"b","options":{"kind":"CreateOptions"}}"#;
+    let namespace = r#"{"metadata":{"name":"celq","labels":{"kubernetes.io/metadata.name":"celq"}}}"#;
+    let value = |text: &str| Val::from(&Value::parse(text).expect("JSON"));
+    vec![
+        ("object", value(object)),
+        ("oldObject", Val::Null),
+        ("request", value(request)),
+        ("namespaceObject", value(namespace)),
+    ]
+}
+
+#[test]
+fn expressions_run_as_recorded() {
+    let checks = |check: &Check| Decision { allowed: check.service_account.is_none(), ..Decision::default() };
+    let mut answers = Vec::new();
+    for (expression, expected) in recorded(include_str!("testdata/run.txt")) {
+        let message = expression.strip_prefix("= ");
+        let (text, wanted) = match message {
+            Some(text) => (text, Type::Str),
+            None => (&*expression, Type::Bool),
+        };
+        let env = Env { authorizer: message.is_none(), ..Env::default() };
+        let answer = match compile(&env, text, &[wanted]) {
+            Err(_) => {
+                format!("COMPILE {}", said(&env, text, &[if message.is_some() { Type::Str } else { Type::Bool }]))
+            }
+            Ok(program) => {
+                let mut activation = Activation::new(request(), &[]).with_authorizer(&checks, Check::default());
+                match activation.eval(&program) {
+                    Err(fail) => format!("expression '{text}' resulted in error: {}", fail.text()),
+                    Ok(Val::Bool(true)) => "ok".to_string(),
+                    Ok(Val::Str(text)) => text.trim().to_string(),
+                    Ok(_) => format!("failed expression: {text}"),
+                }
+            }
+        };
+        answers.push((expression, expected, answer));
+    }
+    hold(answers);
+}
+
+#[test]
+fn no_text_makes_it_panic() {
+    let env = Env { authorizer: true, patches: true, ..Env::default() };
+    let mut texts: Vec<String> = Vec::new();
+    for (expression, _) in
+        recorded(include_str!("testdata/compile.txt")).into_iter().chain(recorded(include_str!("testdata/run.txt")))
+    {
+        let chars: Vec<char> = expression.chars().collect();
+        for i in 0..chars.len() {
+            texts.push(chars[..i].iter().collect());
+            texts.push(chars[i..].iter().collect());
+            let mut cut = chars.clone();
+            cut.remove(i);
+            texts.push(cut.into_iter().collect());
+        }
+    }
+    texts.push("(".repeat(10_000));
+    texts.push("[".repeat(10_000));
+    texts.push("!".repeat(10_000));
+    texts.push(format!("1{}", "+1".repeat(10_000)));
+    texts.push(format!("a{}", ".b".repeat(10_000)));
+    for text in texts {
+        if let Ok(program) = compile(&env, &text, &[]) {
+            let _ = Activation::new(request(), &[]).eval(&program);
+        }
+    }
+}
+
+#[test]
+fn an_expression_costs_no_more_than_it_may() {
+    let text = format!("[1,2,3,4,5,6,7,8,9,10]{}", ".map(x, [1,2,3,4,5,6,7,8,9,10]".repeat(6)) + &")".repeat(6);
+    let program = compile(&Env::default(), &text, &[]).expect("it compiles");
+    let result = Activation::new(request(), &[]).eval(&program);
+    assert_eq!(result.map(|_| ()), Err(Fail::Cost));
+}
