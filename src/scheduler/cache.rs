@@ -1,6 +1,7 @@
 //! The scheduler's picture of the cluster: nodes, their pods, and pods it has placed but not yet seen placed
 //! (`pkg/scheduler/backend/cache`).
 
+use crate::devices::Devices;
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::storage::Storage;
 use api::core_v1::{Node, Pod};
@@ -19,6 +20,8 @@ pub struct Snapshot {
     pub namespaces: Rc<BTreeMap<Str, Map<Str>>>,
     /// Claims and volumes.
     pub storage: Storage,
+    /// Claims of devices, and devices.
+    pub devices: Devices,
 }
 
 impl Snapshot {
@@ -180,7 +183,7 @@ impl Cache {
         self.nodes.is_empty()
     }
     /// The nodes as they are now; shares what does not change.
-    pub fn snapshot(&mut self, storage: Storage) -> Snapshot {
+    pub fn snapshot(&mut self, storage: Storage, devices: Devices) -> Snapshot {
         if self.stale {
             let order = interleave_zones(self.nodes.values());
             self.ordered = Rc::new(order.iter().filter_map(|name| self.nodes.get(name)).cloned().collect());
@@ -202,6 +205,7 @@ impl Cache {
             images: self.images.clone(),
             namespaces: self.namespaces.clone(),
             storage,
+            devices,
         }
     }
 }
@@ -252,15 +256,15 @@ mod tests {
         ["a", "b", "c"].iter().for_each(|name| cache.set_node(node(name, &["nginx:1.27"])));
         let pods = |s: &Snapshot| s.nodes.iter().map(|n| (n.name().to_string(), n.pods.len())).collect::<Vec<_>>();
         let at = |a, b, c| [("a".to_string(), a), ("b".to_string(), b), ("c".to_string(), c)];
-        let before = cache.snapshot(Storage::default());
+        let before = cache.snapshot(Storage::default(), Devices::default());
         assert_eq!(pods(&before), at(0, 1, 0));
         cache.set_pod(pod("x", "c"));
         cache.set_pod(pod("early", "a"));
-        assert_eq!(pods(&cache.snapshot(Storage::default())), at(1, 0, 1));
+        assert_eq!(pods(&cache.snapshot(Storage::default(), Devices::default())), at(1, 0, 1));
         assert_eq!(pods(&before), at(0, 1, 0));
         cache.set_node(node("b", &["redis:7", "nginx:1.27"]));
         cache.remove_node("a");
-        let after = cache.snapshot(Storage::default());
+        let after = cache.snapshot(Storage::default(), Devices::default());
         assert_eq!(pods(&after), at(1, 0, 1)[1..]);
         let images: Vec<_> = after.images.iter().map(|(name, n)| (&**name, *n)).collect();
         assert_eq!(images, [("nginx:1.27", 2), ("redis:7", 1)]);

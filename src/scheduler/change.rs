@@ -4,6 +4,7 @@
 use crate::node_info::PodInfo;
 use api::Rev;
 use api::core_v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use api::resource_v1::ResourceClaim;
 use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 
 /// A change of the cluster, as far as plugins care.
@@ -25,6 +26,8 @@ pub enum Change {
     TargetPodSchedulingGatesEliminated,
     /// Or has more tolerations.
     TargetPodTolerations,
+    /// Or has claims that were made for it.
+    TargetPodGeneratedResourceClaim,
     /// A node is new.
     NodeAdded,
     /// What pods may use of a node changed.
@@ -59,6 +62,20 @@ pub enum Change {
     CsiStorageCapacityAdded,
     /// What a storage driver has left somewhere changed.
     CsiStorageCapacityUpdated,
+    /// A claim of devices is new.
+    ResourceClaimAdded,
+    /// A claim of devices changed.
+    ResourceClaimUpdated,
+    /// A claim of devices is gone.
+    ResourceClaimDeleted,
+    /// A class of devices is new.
+    DeviceClassAdded,
+    /// A class of devices changed.
+    DeviceClassUpdated,
+    /// A driver publishes more devices.
+    ResourceSliceAdded,
+    /// A driver publishes other devices.
+    ResourceSliceUpdated,
     /// A volume was detached from a node.
     VolumeAttachmentDeleted,
 }
@@ -75,6 +92,7 @@ impl Change {
             Self::TargetPodScaledDown => "TargetPodUpdatePodScaleDown",
             Self::TargetPodSchedulingGatesEliminated => "TargetPodUpdatePodSchedulingGatesEliminated",
             Self::TargetPodTolerations => "TargetPodUpdatePodToleration",
+            Self::TargetPodGeneratedResourceClaim => "TargetPodUpdatePodGeneratedResourceClaim",
             Self::NodeAdded => "NodeAdd",
             Self::NodeAllocatable => "NodeUpdateNodeAllocatable",
             Self::NodeLabels => "NodeUpdateNodeLabel",
@@ -92,6 +110,13 @@ impl Change {
             Self::CsiDriverUpdated => "storage.k8s.io/CSIDriverUpdate",
             Self::CsiStorageCapacityAdded => "storage.k8s.io/CSIStorageCapacityAdd",
             Self::CsiStorageCapacityUpdated => "storage.k8s.io/CSIStorageCapacityUpdate",
+            Self::ResourceClaimAdded => "resource.k8s.io/ResourceClaimAdd",
+            Self::ResourceClaimUpdated => "resource.k8s.io/ResourceClaimUpdate",
+            Self::ResourceClaimDeleted => "resource.k8s.io/ResourceClaimDelete",
+            Self::DeviceClassAdded => "resource.k8s.io/DeviceClassAdd",
+            Self::DeviceClassUpdated => "resource.k8s.io/DeviceClassUpdate",
+            Self::ResourceSliceAdded => "resource.k8s.io/ResourceSliceAdd",
+            Self::ResourceSliceUpdated => "resource.k8s.io/ResourceSliceUpdate",
             Self::VolumeAttachmentDeleted => "storage.k8s.io/VolumeAttachmentDelete",
         }
     }
@@ -116,6 +141,8 @@ pub enum About {
     CsiNode(Option<Rev<CSINode>>, Rev<CSINode>),
     /// A storage driver.
     CsiDriver(Rev<CSIDriver>, Rev<CSIDriver>),
+    /// A claim of devices.
+    ResourceClaim(Option<Rev<ResourceClaim>>, Option<Rev<ResourceClaim>>),
     /// What a storage driver has left somewhere.
     Capacity(Option<Rev<CSIStorageCapacity>>, Rev<CSIStorageCapacity>),
 }

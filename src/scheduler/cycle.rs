@@ -3,7 +3,7 @@
 use crate::framework::{Cycle, Plugin, PreFilter};
 use crate::node_info::NodeInfo;
 use crate::plugins;
-use crate::verdict::{NodeVerdict, Rejection, Score};
+use crate::verdict::{Code, NodeVerdict, Rejection, Score};
 use api::Str;
 use sim::Rng;
 use std::rc::Rc;
@@ -59,6 +59,8 @@ pub(crate) struct Outcome {
     pub chosen: Option<Str>,
     pub evaluated: usize,
     pub feasible: usize,
+    /// Why a plugin had no answer.
+    pub error: Option<String>,
 }
 
 /// How many feasible nodes are enough (`numFeasibleNodesToFind`).
@@ -81,7 +83,8 @@ pub(crate) fn schedule(
     rng: &mut Rng,
 ) -> Outcome {
     let all = &cycle.snapshot.nodes;
-    let mut outcome = Outcome { nodes: Vec::new(), pre_filter: None, chosen: None, evaluated: 0, feasible: 0 };
+    let mut outcome =
+        Outcome { nodes: Vec::new(), pre_filter: None, chosen: None, evaluated: 0, feasible: 0, error: None };
     let filters = match pre_filter_all(cycle) {
         Ok(filters) => filters,
         Err((plugin, rejection)) => {
@@ -114,6 +117,11 @@ pub(crate) fn schedule(
     for node in all.iter().cycle().skip(from).take(all.len()) {
         outcome.evaluated += 1;
         let rejected = refusal(node);
+        if let Some((plugin, why)) = rejected.as_ref().filter(|(_, r)| r.code == Code::Error) {
+            let why = why.reasons.first().map(|r| &*r.text).unwrap_or_default();
+            outcome.error = Some(format!("running \"{plugin}\" filter plugin: {why}"));
+            return outcome;
+        }
         if rejected.is_none() {
             passed.push(node);
         }

@@ -2,6 +2,7 @@
 
 use crate::cache::Snapshot;
 use crate::change::Hint;
+use crate::devices::Devices;
 use crate::executor::Preempting;
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::plugins;
@@ -27,6 +28,8 @@ pub struct CycleState {
     pub spread_score: OnceCell<plugins::pod_topology_spread::ScoreState>,
     /// Of InterPodAffinity's filter.
     pub affinity: OnceCell<plugins::inter_pod_affinity::State>,
+    /// Of DynamicResources' filter and score.
+    pub devices: OnceCell<plugins::dynamic_resources::State>,
     /// Of ImageLocality's score.
     pub images: OnceCell<plugins::image_locality::State>,
     /// Of InterPodAffinity's score.
@@ -59,11 +62,13 @@ pub struct Gates {
     pub pods: Lister<Pod>,
     /// Those for which others are being removed.
     pub preempting: Preempting,
+    /// Claims of devices.
+    pub devices: Devices,
 }
 
 impl Default for Gates {
     fn default() -> Self {
-        Self { pods: Lister::of([]), preempting: Preempting::default() }
+        Self { pods: Lister::of([]), preempting: Preempting::default(), devices: Devices::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the scheduler watches, and what each change does to its cache and queue (`eventhandlers.go`).
 
 use crate::change::{About, Change};
+use crate::devices::Devices;
 use crate::executor::Preempting;
 use crate::framework::Gates;
 use crate::node_info::{PodInfo, PodKey};
@@ -10,9 +11,10 @@ use crate::storage::Storage;
 use api::apps_v1::{ReplicaSet, StatefulSet};
 use api::core_v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service};
 use api::policy_v1::PodDisruptionBudget;
+use api::resource_v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use api::selector::{LabelSelector, Requirement};
 use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
-use api::{Rev, Str};
+use api::{OStr, Rev, Str};
 use client::{Client, Delta, Informer, InformerOptions, klog};
 use sim::Ctx;
 use std::cell::RefCell;
@@ -35,6 +37,9 @@ pub(crate) struct Informers {
     csi_nodes: Informer<CSINode>,
     csi_drivers: Informer<CSIDriver>,
     capacities: Informer<CSIStorageCapacity>,
+    resource_claims: Informer<ResourceClaim>,
+    slices: Informer<ResourceSlice>,
+    device_classes: Informer<DeviceClass>,
     attachments: Informer<VolumeAttachment>,
 }
 
@@ -61,6 +66,9 @@ impl Informers {
             csi_nodes: Informer::new(client.clone(), all()),
             csi_drivers: Informer::new(client.clone(), all()),
             capacities: Informer::new(client.clone(), all()),
+            resource_claims: Informer::new(client.clone(), all()),
+            slices: Informer::new(client.clone(), all()),
+            device_classes: Informer::new(client.clone(), all()),
             attachments: Informer::new(client.clone(), all()),
         }
     }
@@ -79,6 +87,9 @@ impl Informers {
         self.csi_nodes.run();
         self.csi_drivers.run();
         self.capacities.run();
+        self.resource_claims.run();
+        self.slices.run();
+        self.device_classes.run();
         self.attachments.run();
     }
     pub async fn synced(&self) {
@@ -96,6 +107,9 @@ impl Informers {
         self.csi_nodes.synced().await;
         self.csi_drivers.synced().await;
         self.capacities.synced().await;
+        self.resource_claims.synced().await;
+        self.slices.synced().await;
+        self.device_classes.synced().await;
         self.attachments.synced().await;
     }
     /// The pod as the informer knows it.
@@ -115,7 +129,8 @@ impl Informers {
         }
     }
     pub fn gates(&self) -> Gates {
-        Gates { pods: self.pods.lister(), preempting: Preempting::default() }
+        let devices = Devices::new(self.resource_claims.lister(), self.slices.lister(), self.device_classes.lister());
+        Gates { pods: self.pods.lister(), preempting: Preempting::default(), devices }
     }
     pub fn budgets(&self) -> Vec<Rev<PodDisruptionBudget>> {
         self.budgets.lister().list()
@@ -198,6 +213,39 @@ pub(crate) fn register(inner: &Rc<Inner>) {
         own.cache.borrow_mut().set_namespace(object.metadata.name.clone(), labels);
     });
     register_storage(inner);
+    register_devices(inner);
+}
+
+/// Claims of devices, and what there is for them.
+fn register_devices(inner: &Rc<Inner>) {
+    let own = inner.clone();
+    inner.informers.resource_claims.on(move |delta| {
+        let (change, old, new) = match delta {
+            Delta::Added(new) => (Change::ResourceClaimAdded, None, Some(new.clone())),
+            Delta::Updated { old, new } => (Change::ResourceClaimUpdated, Some(old.clone()), Some(new.clone())),
+            Delta::Deleted(old) => (Change::ResourceClaimDeleted, Some(old.clone()), None),
+        };
+        own.gates.devices.seen(delta.object(), new.is_none());
+        own.changed(change, &About::ResourceClaim(old, new), delta.revision());
+    });
+    let own = inner.clone();
+    inner.informers.slices.on(move |delta| {
+        let change = match delta {
+            Delta::Added(_) => Change::ResourceSliceAdded,
+            Delta::Updated { .. } => Change::ResourceSliceUpdated,
+            Delta::Deleted(_) => return,
+        };
+        own.changed(change, &About::Nothing, delta.revision());
+    });
+    let own = inner.clone();
+    inner.informers.device_classes.on(move |delta| {
+        let change = match delta {
+            Delta::Added(_) => Change::DeviceClassAdded,
+            Delta::Updated { .. } => Change::DeviceClassUpdated,
+            Delta::Deleted(_) => return,
+        };
+        own.changed(change, &About::Nothing, delta.revision());
+    });
 }
 
 /// Claims, volumes and what is known of their drivers, for pods that wait for them.
@@ -352,6 +400,12 @@ fn waiting_updated(inner: &Rc<Inner>, old: &Rev<Pod>, new: &Rev<Pod>) {
     }
     if old.spec.tolerations.len() != new.spec.tolerations.len() {
         changes.push(Change::TargetPodTolerations);
+    }
+    let made = |pod: &Pod| -> Vec<(Str, OStr)> {
+        pod.status.resource_claim_statuses.iter().map(|s| (s.name.clone(), s.resource_claim_name.clone())).collect()
+    };
+    if made(old) != made(new) {
+        changes.push(Change::TargetPodGeneratedResourceClaim);
     }
     let about = About::Pod(Some(old.clone()), Some(new.clone()));
     let info = PodInfo::new(new.clone());

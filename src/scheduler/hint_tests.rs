@@ -7,6 +7,7 @@ use crate::plugins;
 use crate::tests::{decode, pod};
 use api::Rev;
 use api::core_v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use api::resource_v1::ResourceClaim;
 use api::storage_v1::{CSINode, CSIStorageCapacity, StorageClass};
 use std::rc::Rc;
 
@@ -300,5 +301,30 @@ fn more_storage_helps_less_does_not() {
         let about = About::Capacity(Some(old), new.clone());
         assert_eq!(helps("VolumeBinding", &waiting, Change::CsiStorageCapacityUpdated, &about), wanted);
         assert!(helps("VolumeBinding", &waiting, Change::CsiStorageCapacityAdded, &About::Capacity(None, new)));
+    }
+}
+
+#[test]
+fn claims_of_devices() {
+    let waiting = pod("p", &format!("{{resourceClaims: [{{name: d, resourceClaimName: own}}], {C}}}"));
+    let claim = |name: &str, status: &str| {
+        Rev::new(
+            1,
+            decode::<ResourceClaim>(&format!("metadata: {{name: {name}, namespace: default}}\nstatus: {status}")),
+        )
+    };
+    let allocated = "{allocation: {devices: {results: [{request: r, driver: d, pool: p, device: x}]}}}";
+    for (what, old, new, wanted) in [
+        ("its claim is new", None, Some(claim("own", "{}")), true),
+        ("another is new", None, Some(claim("other", "{}")), false),
+        ("another gives up devices", Some(claim("other", allocated)), Some(claim("other", "{}")), true),
+        ("another gets devices", Some(claim("other", "{}")), Some(claim("other", allocated)), false),
+        ("its own gets devices", Some(claim("own", "{}")), Some(claim("own", allocated)), true),
+        ("nothing in the status", Some(claim("own", "{}")), Some(claim("own", "{}")), false),
+        ("one without devices goes", Some(claim("other", "{}")), None, false),
+        ("one with devices goes", Some(claim("other", allocated)), None, true),
+    ] {
+        let about = About::ResourceClaim(old, new);
+        assert_eq!(helps("DynamicResources", &waiting, Change::ResourceClaimUpdated, &about), wanted, "{what}");
     }
 }

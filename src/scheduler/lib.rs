@@ -4,9 +4,11 @@
 //! [`plugins::ALL`] filter and score the nodes of the [`cache`], and the winner is bound through the API server. What
 //! every plugin said of every node is kept as a [`verdict::Attempt`] for observers.
 
+mod binding;
 pub mod cache;
 pub mod change;
 mod cycle;
+pub mod devices;
 mod events;
 mod executor;
 pub mod framework;

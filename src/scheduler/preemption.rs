@@ -79,6 +79,7 @@ fn refusal_of(pod: &PodInfo, snapshot: &Snapshot, node: &NodeInfo) -> Option<Rej
         images: snapshot.images.clone(),
         namespaces: snapshot.namespaces.clone(),
         storage: snapshot.storage.clone(),
+        devices: snapshot.devices.clone(),
     };
     let cycle = Cycle::new(pod, &snapshot, None);
     match pre_filter_all(&cycle) {

@@ -1,18 +1,20 @@
 //! The process: leader election, informers, and the loop over the active queue.
 
+use crate::binding;
 use crate::cache::Cache;
-use crate::change::{About, Change};
 use crate::cycle::{self, Outcome};
+use crate::devices::Devices;
 use crate::events::{self, Condition};
 use crate::executor;
 use crate::framework::{Cycle, Gates};
 use crate::handlers::{self, Informers};
 use crate::message;
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
+use crate::plugins::{self, dynamic_resources};
 use crate::preemption;
 use crate::queue::{Queue, Queued};
-use crate::verdict::{Attempt, Code};
-use api::core_v1::{Binding, ObjectReference, PersistentVolume, Pod};
+use crate::verdict::{Attempt, Code, Rejection};
+use api::core_v1::{PersistentVolume, Pod};
 use api::{Rev, Str};
 use client::{Client, ClientConfig, EventRecorder, EventsV1Recorder, LeaderElectionConfig, LeaderElector, klog};
 use sim::sync::Notify;
@@ -57,10 +59,10 @@ pub(crate) struct Inner {
     /// Volumes that were promised to claims, until the cache shows it or the promise is taken back. Bounded by the
     /// pods that are being bound.
     pub assumed: Rc<RefCell<BTreeMap<Str, Rev<PersistentVolume>>>>,
-    attempts: RefCell<VecDeque<Attempt>>,
+    pub attempts: RefCell<VecDeque<Attempt>>,
     leads: Cell<bool>,
     cycles: Cell<u64>,
-    binding: Cell<u32>,
+    pub binding: Cell<u32>,
 }
 
 /// A kube-scheduler. Clones are handles on the same one, for observers.
@@ -224,19 +226,36 @@ async fn schedule_one(inner: &Rc<Inner>, pod: Queued, start: &mut usize, rng: &m
     }
     klog::info("Attempting to schedule pod").obj("pod", &key.0, &key.1).log(ctx, "schedule_one.go:117");
     let storage = || inner.informers.storage(&inner.assumed);
-    let snapshot = inner.cache.borrow_mut().snapshot(storage());
+    let devices = || inner.gates.devices.clone();
+    let snapshot = inner.cache.borrow_mut().snapshot(storage(), devices());
     let cost = PER_NODE * u32::try_from(snapshot.nodes.len().min(1000)).unwrap_or(1000);
     ctx.sleep(CYCLE + cost).await;
     // The pod may have gone while the clock moved.
-    let snapshot = if snapshot.nodes.is_empty() { inner.cache.borrow_mut().snapshot(storage()) } else { snapshot };
+    let snapshot =
+        if snapshot.nodes.is_empty() { inner.cache.borrow_mut().snapshot(storage(), devices()) } else { snapshot };
     let selector = inner.informers.default_selector(&pod.info.pod);
-    let cycle = Cycle::new(&pod.info, &snapshot, selector);
-    let nominated = |node: &NodeInfo| inner.with_nominated(node, &pod.info);
+    let info = pod.info.clone();
+    let cycle = Cycle::new(&info, &snapshot, selector);
+    let nominated = |node: &NodeInfo| inner.with_nominated(node, &info);
     let outcome = cycle::schedule(&cycle, start, &nominated, rng);
     inner.cycles.set(inner.cycles.get() + 1);
-    match outcome.chosen.clone() {
-        Some(node) => bind(inner, pod, outcome, node),
-        None => no_fit(inner, pod, outcome, &snapshot, rng).await,
+    match (outcome.error.clone(), outcome.chosen.clone()) {
+        (Some(why), _) => {
+            klog::unhandled("Error scheduling pod; retrying")
+                .err(&why)
+                .obj("pod", &key.0, &key.1)
+                .log(ctx, "schedule_one.go:1198");
+            let mut pod = pod;
+            pod.refused_by.clear();
+            inner.remember(inner.attempt(&pod, outcome));
+            fail(inner, pod, "SchedulerError", &why, Some("")).await;
+        }
+        (None, Some(node)) => {
+            let found = dynamic_resources::chosen(&cycle, &node);
+            let promises = found.map(|(claims, found)| inner.gates.devices.reserve(claims, found)).unwrap_or_default();
+            binding::bind(inner, pod, outcome, node, promises);
+        }
+        (None, None) => no_fit(inner, pod, outcome, &cycle, rng).await,
     }
 }
 
@@ -264,7 +283,7 @@ impl Inner {
             nominated.insert(pod.key(), (node, pod.clone()));
         }
     }
-    fn remember(&self, attempt: Attempt) {
+    pub(crate) fn remember(&self, attempt: Attempt) {
         let mut attempts = self.attempts.borrow_mut();
         if attempts.len() >= ATTEMPTS {
             attempts.pop_front();
@@ -281,7 +300,7 @@ impl Inner {
             verdicts += old.nodes.len();
         }
     }
-    fn attempt(&self, pod: &Queued, outcome: Outcome) -> Attempt {
+    pub(crate) fn attempt(&self, pod: &Queued, outcome: Outcome) -> Attempt {
         Attempt {
             pod: pod.info.key(),
             uid: pod.info.pod.metadata.uid.clone(),
@@ -296,94 +315,23 @@ impl Inner {
     }
 }
 
-fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str) {
-    let key = pod.info.key();
-    let (evaluated, feasible) = (outcome.evaluated, outcome.feasible);
-    inner.remember(inner.attempt(&pod, outcome));
-    inner.cache.borrow_mut().assume(&pod.info, &node);
-    inner.nominated.borrow_mut().remove(&key);
-    inner.binding.set(inner.binding.get() + 1);
-    let inner = inner.clone();
-    let ctx = inner.ctx.clone();
-    // What the pod's claims get on this node is promised now, before another pod asks.
-    let storage = inner.informers.storage(&inner.assumed);
-    let node_info = inner.cache.borrow().node(&node).cloned();
-    let plan = node_info.and_then(|info| storage.plan(&pod.info.pod, &info).ok()).unwrap_or_default();
-    let plan = storage.assume(plan);
-    ctx.spawn("bind", async move {
-        let ctx = &inner.ctx;
-        if let Err(why) = storage.bind(&inner.client.caused_by(&pod.causes), &pod.info.pod, &node, plan).await {
-            inner.binding.set(inner.binding.get().saturating_sub(1));
-            inner.cache.borrow_mut().forget(&key);
-            let message = format!("running PreBind plugin \"VolumeBinding\": {why}");
-            return not_bound(&inner, pod, &message).await;
-        }
-        klog::info("Attempting to bind pod to node")
-            .str("logger", "Bind.DefaultBinder")
-            .obj("pod", &key.0, &key.1)
-            .str("node", &node)
-            .log(ctx, "default_binder.go:70");
-        let meta = &pod.info.pod.metadata;
-        let mut binding = Binding::default();
-        binding.metadata.namespace = meta.namespace.clone();
-        binding.metadata.name = meta.name.clone();
-        binding.metadata.uid = meta.uid.clone();
-        binding.target = ObjectReference { kind: "Node".into(), name: node.clone(), ..ObjectReference::default() };
-        let done = inner.client.caused_by(&pod.causes).bind(binding).await;
-        inner.binding.set(inner.binding.get().saturating_sub(1));
-        match done {
-            Ok(()) => {
-                inner.queue.borrow_mut().done(&key);
-                klog::info("Successfully bound pod to node")
-                    .obj("pod", &key.0, &key.1)
-                    .str("node", &node)
-                    .raw("evaluatedNodes", evaluated)
-                    .raw("feasibleNodes", feasible)
-                    .log(ctx, "schedule_one.go:483");
-                if let Some(attempt) = inner.attempts.borrow_mut().iter_mut().rev().find(|a| a.pod == key) {
-                    attempt.bound = true;
-                }
-                events::scheduled(&inner.recorder, &pod.info, &node, pod.causes.clone());
-            }
-            Err(status) => {
-                inner.cache.borrow_mut().forget(&key);
-                let message = format!("running Bind plugin \"DefaultBinder\": {status}");
-                not_bound(&inner, pod, &message).await;
-            }
-        }
-    });
-}
-
-/// A pod that had its node did not get there: what it held is free again.
-async fn not_bound(inner: &Rc<Inner>, pod: Queued, message: &str) {
-    let placed = pod.info.pod.clone();
-    fail(inner, pod, "SchedulerError", message, Some("")).await;
-    let now = inner.ctx.now();
-    let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, &About::Pod(Some(placed), None), 0, now);
-    handlers::log_moved(&inner.ctx, &moved, Change::AssignedPodDeleted);
-    inner.wake.notify();
-}
-
-async fn no_fit(
-    inner: &Rc<Inner>,
-    mut pod: Queued,
-    outcome: Outcome,
-    snapshot: &crate::cache::Snapshot,
-    rng: &mut sim::Rng,
-) {
+async fn no_fit(inner: &Rc<Inner>, mut pod: Queued, outcome: Outcome, cycle: &Cycle<'_>, rng: &mut sim::Rng) {
     let ctx = &inner.ctx;
     let key = pod.info.key();
+    let snapshot = cycle.snapshot;
     let all = snapshot.nodes.len();
     pod.refused_by = outcome.nodes.iter().filter_map(|n| n.rejected.as_ref().map(|r| r.0)).collect();
     if let Some((plugin, _)) = &outcome.pre_filter {
         pod.refused_by.insert(plugin);
     }
     let (mut post_filter, mut nominated) = (String::new(), None);
-    if outcome.pre_filter.is_some() {
+    let place = |name: &str| plugins::ALL.iter().position(|p| p.name == name);
+    if outcome.pre_filter.as_ref().is_some_and(|(by, _)| place(by) < place("DynamicResources")) {
         // DynamicResources is asked first, and lacks what its own PreFilter would have left; nobody else is asked then.
         post_filter = "not found".to_string();
         pod.refused_by.insert("DynamicResources");
     } else if all > 0 {
+        let freed = free_devices(inner, &pod, &outcome, cycle).await;
         let budgets = inner.informers.budgets();
         let promised = |node: &NodeInfo| inner.with_nominated(node, &pod.info);
         let found = preemption::run(&pod.info, snapshot, &outcome.nodes, &budgets, rng.index(all), &promised);
@@ -421,6 +369,9 @@ async fn no_fit(
                 executor::start(inner, pod.info.clone(), best, pod.causes.clone());
             }
         }
+        if let Some(freed) = freed {
+            post_filter = format!("{freed}, {post_filter}");
+        }
         pod.refused_by.insert("DefaultPreemption");
     }
     let pre_filter = outcome.pre_filter.as_ref().map(|(_, r)| r);
@@ -435,9 +386,27 @@ async fn no_fit(
     fail(inner, pod, "Unschedulable", &message, nominated.as_deref()).await;
 }
 
+/// Frees a claim whose devices are on other nodes than those that would do, if nobody else uses it (DynamicResources'
+/// PostFilter); what is to be said of it.
+async fn free_devices(inner: &Rc<Inner>, pod: &Queued, outcome: &Outcome, cycle: &Cycle<'_>) -> Option<&'static str> {
+    let is_there = |r: &Rejection| r.reasons.iter().any(|reason| reason.text == dynamic_resources::NOT_HERE);
+    let refused = outcome.nodes.iter().filter(|n| n.rejected.as_ref().is_some_and(|(_, r)| is_there(r)));
+    let nodes: Vec<&NodeInfo> = refused.filter_map(|n| cycle.snapshot.node(&n.node)).map(|n| &**n).collect();
+    let claim = dynamic_resources::in_the_way(cycle, &nodes)?;
+    let client = inner.client.caused_by(&pod.causes);
+    let freed = Devices::deallocate(&client, &pod.info.pod, &claim).await;
+    freed.is_ok_and(|done| done).then_some("deallocation of ResourceClaim completed")
+}
+
 /// Back to the queue, with an event and the pod's condition. `nominated` is the node that the pod was promised now, empty
 /// for none; without it the last promise stands.
-async fn fail(inner: &Rc<Inner>, mut pod: Queued, reason: &'static str, message: &str, nominated: Option<&str>) {
+pub(crate) async fn fail(
+    inner: &Rc<Inner>,
+    mut pod: Queued,
+    reason: &'static str,
+    message: &str,
+    nominated: Option<&str>,
+) {
     let ctx = &inner.ctx;
     let key = pod.info.key();
     let same = |p: &Rev<Pod>| p.metadata.uid == pod.info.pod.metadata.uid && p.spec.node_name.is_empty();

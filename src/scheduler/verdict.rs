@@ -11,6 +11,8 @@ pub enum Code {
     Unschedulable,
     /// The node is unfit, and removing pods would not help.
     Unresolvable,
+    /// No answer: the try is over, and the next comes after a back-off.
+    Error,
 }
 
 /// One reason with its numbers.

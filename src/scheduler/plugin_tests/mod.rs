@@ -73,6 +73,7 @@ fn the_plugins_run_in_the_order_of_the_default_profile() {
             "VolumeZone",
             "PodTopologySpread",
             "InterPodAffinity",
+            "DynamicResources",
             "DefaultPreemption",
             "NodeResourcesBalancedAllocation",
             "ImageLocality",
@@ -89,6 +90,7 @@ fn the_plugins_run_in_the_order_of_the_default_profile() {
             ("VolumeBinding", 1),
             ("PodTopologySpread", 2),
             ("InterPodAffinity", 2),
+            ("DynamicResources", 2),
             ("NodeResourcesBalancedAllocation", 1),
             ("ImageLocality", 1),
         ]

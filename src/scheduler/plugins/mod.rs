@@ -2,6 +2,7 @@
 //! (`pkg/scheduler/apis/config/v1/default_plugins.go`).
 
 pub mod default_preemption;
+pub mod dynamic_resources;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod node_affinity;
@@ -22,7 +23,7 @@ pub mod volume_zone;
 use crate::framework::Plugin;
 
 /// All plugins, in the order of the default profile.
-pub static ALL: [&Plugin; 17] = [
+pub static ALL: [&Plugin; 18] = [
     &scheduling_gates::PLUGIN,
     &node_name::PLUGIN,
     &node_unschedulable::PLUGIN,
@@ -36,6 +37,7 @@ pub static ALL: [&Plugin; 17] = [
     &volume_zone::PLUGIN,
     &pod_topology_spread::PLUGIN,
     &inter_pod_affinity::PLUGIN,
+    &dynamic_resources::PLUGIN,
     &default_preemption::PLUGIN,
     &node_resources_balanced_allocation::PLUGIN,
     &image_locality::PLUGIN,

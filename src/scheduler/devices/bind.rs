@@ -1,0 +1,158 @@
+//! Promises devices to claims, writes that down before the pod is bound, and takes it back (`Reserve`, `PreBind`,
+//! `Unreserve`).
+
+use super::Devices;
+use api::core_v1::Pod;
+use api::json::Value;
+use api::resource_claim::{self, FINALIZER};
+use api::resource_v1::{AllocationResult, ResourceClaim};
+use api::rest::PatchType;
+use api::{Rev, Status, Time};
+use client::{Client, Key};
+
+/// Conflicts that are tried again (`retry.DefaultRetry`).
+const TRIES: u32 = 5;
+
+/// A claim of the pod that is to be written: what it gets, if it had nothing.
+pub struct Promise {
+    claim: Rev<ResourceClaim>,
+    allocation: Option<AllocationResult>,
+}
+
+impl Devices {
+    /// Promises what was found to the claims that have nothing yet, before another pod asks.
+    pub(crate) fn reserve(&self, claims: Vec<Rev<ResourceClaim>>, found: Vec<AllocationResult>) -> Vec<Promise> {
+        let mut found = found.into_iter();
+        let mut tracked = self.tracked.borrow_mut();
+        let promise = |claim: Rev<ResourceClaim>| {
+            let allocation = if claim.status.allocation.is_none() { found.next() } else { None };
+            if let Some(allocation) = &allocation {
+                tracked.pending.insert(claim.metadata.uid.clone(), allocation.clone());
+            }
+            Promise { claim, allocation }
+        };
+        claims.into_iter().map(promise).collect()
+    }
+
+    /// Writes what was promised, and that the pod uses the claims.
+    ///
+    /// # Errors
+    /// What went wrong; all promises must then be taken back.
+    pub(crate) async fn write(&self, client: &Client, pod: &Pod, promises: &mut [Promise]) -> Result<(), String> {
+        for promise in promises.iter_mut().filter(|p| !resource_claim::is_reserved_for(pod, &p.claim)) {
+            let written = self.write_one(client, pod, promise).await?;
+            self.tracked.borrow_mut().assumed.insert(Key::of(&written.metadata), written.clone());
+            promise.claim = written;
+        }
+        promises.iter().for_each(|p| self.settle(p));
+        Ok(())
+    }
+
+    fn settle(&self, promise: &Promise) {
+        if promise.allocation.is_some() {
+            self.tracked.borrow_mut().pending.remove(&promise.claim.metadata.uid);
+        }
+    }
+
+    async fn write_one(&self, client: &Client, pod: &Pod, promise: &Promise) -> Result<Rev<ResourceClaim>, String> {
+        let meta = &promise.claim.metadata;
+        let name = format!("{}/{}", meta.namespace, meta.name);
+        let mut claim = promise.claim.clone();
+        for left in (0..TRIES).rev() {
+            if !claim.metadata.deletion_timestamp.is_zero() {
+                return Err(format!("claim {name} got deleted in the meantime"));
+            }
+            let (what, result) = match &promise.allocation {
+                Some(_) if claim.status.allocation.is_some() => {
+                    return Err(format!("claim {name} got allocated elsewhere in the meantime"));
+                }
+                Some(allocation) => allocate(client, pod, &claim, allocation).await,
+                None if claim.status.allocation.is_none() => {
+                    return Err(format!("claim {name} got deallocated elsewhere in the meantime"));
+                }
+                None => ("add reservation", reserve(client, pod, (*claim).clone(), claim.revision).await),
+            };
+            match result {
+                Ok(written) => return Ok(written),
+                Err(status) if status.is_conflict() && left > 0 => {
+                    let again = client.get::<ResourceClaim>(&meta.namespace, &meta.name).await;
+                    claim = again.map_err(|status| format!("get updated claim {name} after conflict: {status}"))?;
+                }
+                Err(status) => return Err(format!("{what} to claim {name}: {status}")),
+            }
+        }
+        Err(format!("add reservation to claim {name}: too many conflicts"))
+    }
+
+    /// Takes back what was promised: the pod did not get its node.
+    pub(crate) async fn unreserve(&self, client: &Client, pod: &Pod, promises: &[Promise]) {
+        for promise in promises {
+            self.settle(promise);
+            let meta = &promise.claim.metadata;
+            if promise.claim.status.allocation.is_none() || !resource_claim::is_reserved_for(pod, &promise.claim) {
+                continue;
+            }
+            let object = |fields: Vec<(&str, Value)>| {
+                let mut object = Value::object();
+                fields.into_iter().for_each(|(name, value)| object.set(name, value));
+                object
+            };
+            let text = |s: &str| Value::from(s);
+            let gone = object(vec![("$patch", text("delete")), ("uid", text(&pod.metadata.uid))]);
+            let body = object(vec![
+                ("metadata", object(vec![("uid", text(&meta.uid))])),
+                ("status", object(vec![("reservedFor", Value::Array(vec![gone].into()))])),
+            ]);
+            let (kind, body) = (PatchType::Strategic, body.to_json());
+            // If that fails, the next try of the pod comes here again.
+            let _ = client.patch::<ResourceClaim>(&meta.namespace, &meta.name, kind, body, "status").await;
+        }
+    }
+
+    /// Frees a claim that has what the pod cannot reach, if nobody else uses it (`PostFilter`); whether it did.
+    ///
+    /// # Errors
+    /// The API server said no.
+    pub(crate) async fn deallocate(client: &Client, pod: &Pod, claim: &Rev<ResourceClaim>) -> Result<bool, Status> {
+        if claim.status.reserved_for.iter().any(|r| r.uid != pod.metadata.uid) {
+            return Ok(false);
+        }
+        let mut new = (**claim).clone();
+        new.status = Default::default();
+        client.update_status(new, claim.revision).await?;
+        Ok(true)
+    }
+}
+
+/// The finalizer needs a write of its own; then the allocation goes with the reservation.
+async fn allocate(
+    client: &Client,
+    pod: &Pod,
+    claim: &Rev<ResourceClaim>,
+    allocation: &AllocationResult,
+) -> (&'static str, Result<Rev<ResourceClaim>, Status>) {
+    let mut held = claim.clone();
+    if !claim.metadata.finalizers.iter().any(|f| *f == *FINALIZER) {
+        let mut new = (**claim).clone();
+        new.metadata.finalizers.push(FINALIZER.into());
+        match client.update(new, claim.revision).await {
+            Ok(written) => held = written,
+            Err(status) => return ("add finalizer", Err(status)),
+        }
+    }
+    let mut new = (*held).clone();
+    let mut allocation = allocation.clone();
+    allocation.allocation_timestamp = Time::from_unix(client.ctx().unix_nanos() / 1_000_000_000);
+    new.status.make().allocation = api::Ptr::some(allocation);
+    ("add allocation and reservation", reserve(client, pod, new, held.revision).await)
+}
+
+async fn reserve(
+    client: &Client,
+    pod: &Pod,
+    mut claim: ResourceClaim,
+    revision: u64,
+) -> Result<Rev<ResourceClaim>, Status> {
+    claim.status.make().reserved_for.push(resource_claim::consumer(pod));
+    client.update_status(claim, revision).await
+}
