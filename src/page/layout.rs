@@ -180,12 +180,7 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
         _ => 96.0f64.max((lanes as f64 + 1.0) * LANE).min(width * 0.16),
     };
     let card_y = door_bottom + if compact { 22.0 } else { 36.0 } + if count > 1 && !compact { 2.0 } else { 0.0 };
-    // In a middling room the scheduler's nodes stand under its pod, not beside it.
-    let card_h = match room {
-        Room::Compact => 68.0,
-        Room::Medium => 166.0,
-        Room::Wide => 140.0,
-    };
+    let card_h = if compact { 68.0 } else { 140.0 };
     let card_w = ((width - 2.0 * margin - channel) / 2.0).floor();
     let cloud_h = if compact { 26.0 } else { 30.0 };
     let managers = Rect { x: margin, y: card_y, w: card_w, h: card_h };

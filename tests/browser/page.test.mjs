@@ -338,7 +338,6 @@ test("etcd's absence is told, what it costs comes back by itself, and a long lin
     await run(page, "cluster stop etcd");
     assert.match(await run(page, "cluster stop scheduler"), /no node or component "scheduler"[^]*kube-scheduler-1/);
     assert.match(await run(page, "cluster --help"), /cluster restore +end all of it/);
-    await page.getByRole("combobox", { name: "Speed" }).or(page.getByRole("group", { name: "Speed" })).first().waitFor();
     const row = page.locator(".log .r", { hasText: "Failed to update lease" }).last();
     await row.waitFor({ timeout: 40_000 });
     const cut = (e) => e.evaluate((r) => { const ms = r.querySelector(".ms"); return ms.scrollWidth > ms.clientWidth; });
@@ -350,8 +349,11 @@ test("etcd's absence is told, what it costs comes back by itself, and a long lin
     await page.getByRole("button", { name: "Wrap" }).click();
     assert.equal(await page.locator(".log .r").first().evaluate((r) => getComputedStyle(r.querySelector(".ms")).whiteSpace), "pre-wrap");
     // No rest is claimed, and the leaders' restart is no fault.
-    await page.waitForTimeout(20_000);
-    assert.doesNotMatch(await page.locator(".timebar").innerText(), /settled$|only leases renew/m);
+    await page.getByRole("group", { name: "Speed" }).getByRole("button", { name: "x10", exact: true }).click();
+    for (let look = 0; look < 10; look++) {
+      assert.doesNotMatch(await page.locator(".timebar").innerText(), /^settled$|only leases renew/m);
+      await page.waitForTimeout(500);
+    }
     assert.equal(await run(page, "cluster status"), "stop etcd");
     assert.match(await page.locator(".mapnote").innerText(), /1 fault/);
   }));

@@ -334,11 +334,7 @@ pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
     };
     let first = plane.controller_managers.first().map_or("kube-controller-manager", |p| p.name.as_str());
     let leading = leading(&plane.controller_managers, &plane.controller_manager_lease).unwrap_or(first);
-    let rows = match look.room {
-        Room::Compact => 2,
-        Room::Medium => 5,
-        Room::Wide => 4,
-    };
+    let rows = if look.compact() { 2 } else { 4 };
     let per_row = if look.room == Room::Wide { 3 } else { 2 };
     let places = rows * per_row;
     let more = plane.loops.len().saturating_sub(if plane.loops.len() > places { places - 1 } else { places });
@@ -477,13 +473,16 @@ pub fn scheduler(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
         None if s.pod.is_empty() => Html::default(),
         None => html! { <span class="chip ghost s-succeeded"><span class="nm">{ &s.pod }</span></span> },
     };
+    // In a middling room the nodes stand under the pod, and others that wait take the room of one of them.
+    let others = cluster.unplaced().iter().any(|p| p.name != s.pod || p.namespace != s.namespace);
+    let nodes = if look.room == Room::Medium && others { 2 } else { 3 };
     let rows = || {
         if s.phase == SchedulingPhase::Unschedulable {
-            s.rejections.iter().take(3).map(|r| html! {
+            s.rejections.iter().take(nodes).map(|r| html! {
                 <div class="score no" title={format!("{}: {}", r.plugin, r.reason)}><span>{ &r.node }</span><span class="why">{ &r.reason }</span></div>
             }).collect::<Html>()
         } else {
-            s.scores.iter().take(3).enumerate().map(|(i, x)| html! {
+            s.scores.iter().take(nodes).enumerate().map(|(i, x)| html! {
                 <div class={classes!("score", (i == 0).then_some("win"))}><span>{ &x.node }</span>
                     <span class="bar"><i style={format!("width:{}%", (x.score.max(0) * 84 / best).clamp(0, 100))}></i></span>
                     <span class="v num">{ x.score }</span></div>
@@ -549,7 +548,7 @@ fn waiting(look: Look, cluster: &Cluster) -> Html {
             <button type="button" key={pod.id} class={classes!(if named { "waiter" } else { "dot" }, format!("s-{}", icons::state_name(pod.state)), selected)}
                 title={format!("{}: {why}", pod.name)} aria-label={format!("Pod {}, {}, {why}", pod.name, pod.status)}
                 onclick={page.does(Action::Inspect(pod_subject(pod)))}>{ icons::shape(pod.state) }
-                if named { <b class="mono">{ format::suffix(&pod.name).to_string() }</b><span>{ why }</span> }
+                if named { <b class="mono">{ format!("{}:", format::suffix(&pod.name)) }</b><span>{ why }</span> }
             </button>
         }
     };
