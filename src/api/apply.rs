@@ -2,6 +2,7 @@
 //!
 //! A [`Set`] of field paths is kept a manager; descriptors say which lists are keyed and what is atomic. Writes go
 //! through [`update`] and applies through [`apply`]; both set `metadata.managedFields` of their result.
+mod atomics;
 mod managers;
 mod merge;
 mod set;
@@ -10,6 +11,7 @@ mod updater;
 mod validate;
 mod walk;
 
+pub use atomics::atomics;
 pub use managers::{Conflict, Manager, Managers, Operation};
 pub use set::{Element, Path, Set};
 pub use updater::{ApplyError, Request, apply, reset_fields, update};

@@ -85,6 +85,7 @@ pub struct Inner {
     pub(crate) limit_ranges: usize,
     pub(crate) resource_quotas: usize,
     pub(crate) quotas: admission::resource_quota::Quotas,
+    pub(crate) compiled: admission::policies::Compiled,
 }
 
 impl Inner {
@@ -115,6 +116,9 @@ impl Inner {
             limit_ranges: index("", "limitranges"),
             resource_quotas: index("", "resourcequotas"),
             quotas: Default::default(),
+            compiled: admission::policies::Compiled::new(
+                admission::policies::KINDS.map(|plural| index("admissionregistration.k8s.io", plural)),
+            ),
             storage_classes: index("storage.k8s.io", "storageclasses"),
             draw: RefCell::new(ctx.rng("draw")),
             uids: RefCell::new(ctx.rng("uid")),

@@ -303,7 +303,9 @@ impl Checker<'_> {
                 found = self.unwrapped(value.at, found);
             }
             let Some(wanted) = self.env.field(&of, field) else {
-                self.wrong(*field_at, format!("undefined field '{field}'"));
+                // Only patches have unknown fields, and those are of no type.
+                let text = format!("expected type of field '{field}' is '' but provided type is '{found}'");
+                self.wrong(*field_at, text);
                 continue;
             };
             if !self.known.assignable(std::slice::from_ref(&wanted), std::slice::from_ref(&found)) {

@@ -14,6 +14,7 @@ mod persistent_volume_claim_resize;
 mod pod_resize;
 mod pod_security;
 mod pod_topology_labels;
+pub mod policies;
 mod priority;
 pub mod resource_quota;
 mod runtime_class;
@@ -49,12 +50,29 @@ pub struct Attributes<'a> {
     pub name: Str,
     /// Objects that the cache didn't have yet, read from the store for this request: resource, key, object.
     live: Vec<(usize, String, Option<AnyRev>)>,
+    /// A webhook that is to be called before the plugins have their turn again.
+    wanted: Option<policies::webhooks::Wanted>,
+    /// Webhooks that were called for this request, with why that failed.
+    called: Vec<(Str, Str)>,
+    /// Whether a policy changed the object, so that the plugins have a second turn.
+    changed_by_policy: bool,
+    /// Whether it is the second turn.
+    reinvoked: bool,
 }
 
 impl<'a> Attributes<'a> {
     /// The write of a request.
     pub fn new(call: &'a Call, operation: Operation) -> Attributes<'a> {
-        Attributes { call, operation, name: call.name.clone(), live: Vec::new() }
+        Attributes {
+            call,
+            operation,
+            name: call.name.clone(),
+            live: Vec::new(),
+            wanted: None,
+            called: Vec::new(),
+            changed_by_policy: false,
+            reinvoked: false,
+        }
     }
 
     /// Whether it is about objects of this resource, or of this subresource of it.
@@ -195,6 +213,25 @@ static PLUGINS: &[Plugin] = &[
         validate: Some(node_declared_features::validate),
     },
     Plugin { name: "PodResizeValidator", needs: None, mutate: None, validate: Some(pod_resize::validate) },
+    Plugin { name: "MutatingAdmissionPolicy", needs: None, mutate: Some(policies::mutating::mutate), validate: None },
+    Plugin {
+        name: "MutatingAdmissionWebhook",
+        needs: None,
+        mutate: Some(policies::webhooks::mutate),
+        validate: Some(policies::webhooks::mutate_deletion),
+    },
+    Plugin {
+        name: "ValidatingAdmissionPolicy",
+        needs: None,
+        mutate: None,
+        validate: Some(policies::validating::validate),
+    },
+    Plugin {
+        name: "ValidatingAdmissionWebhook",
+        needs: None,
+        mutate: None,
+        validate: Some(policies::webhooks::validate),
+    },
 ];
 
 /// Reads from the store what the plugins will ask for and the cache doesn't have (their live look-ups).
@@ -217,18 +254,52 @@ pub async fn look_up(attributes: &mut Attributes<'_>, object: &dyn Object) -> Re
     Ok(())
 }
 
-/// Lets the plugins change the object.
+/// Lets the plugins change the object. What a policy changed they see once more.
 pub fn mutate(
     attributes: &mut Attributes<'_>,
     object: &mut dyn Object,
     old: Option<&dyn Object>,
 ) -> Result<(), Status> {
-    for plugin in PLUGINS {
-        if let Some(mutate) = plugin.mutate {
-            mutate(attributes, object, old)?;
+    (attributes.changed_by_policy, attributes.reinvoked) = (false, false);
+    loop {
+        for plugin in PLUGINS {
+            if let Some(mutate) = plugin.mutate {
+                mutate(attributes, object, old)?;
+            }
+        }
+        if attributes.reinvoked || !attributes.changed_by_policy {
+            return Ok(());
+        }
+        attributes.reinvoked = true;
+    }
+}
+
+/// As `mutate`, calling the webhooks that plugins wait for.
+pub async fn mutate_calling(attributes: &mut Attributes<'_>, object: &mut Box<dyn Object>) -> Result<(), Status> {
+    loop {
+        let before = if policies::has_webhooks(&attributes.call.server) { Some(object.boxed()) } else { None };
+        let result = mutate(attributes, &mut **object, None);
+        if !policies::webhooks::call_wanted(attributes).await {
+            return result;
+        }
+        if let Some(before) = before {
+            *object = before;
         }
     }
-    Ok(())
+}
+
+/// As `validate`, calling the webhooks that plugins wait for.
+pub async fn validate_calling(
+    attributes: &mut Attributes<'_>,
+    new: Option<&dyn Object>,
+    old: Option<&dyn Object>,
+) -> Result<(), Status> {
+    loop {
+        let result = validate(attributes, new, old);
+        if !policies::webhooks::call_wanted(attributes).await {
+            return result;
+        }
+    }
 }
 
 /// Lets the plugins refuse the write.

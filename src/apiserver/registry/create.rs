@@ -39,7 +39,7 @@ impl Call {
         let sent = if self.notes() { Some(Rc::from(object.boxed())) } else { None };
         let mut attributes = admission::Attributes::new(self, Operation::Create);
         admission::look_up(&mut attributes, &*object).await?;
-        admission::mutate(&mut attributes, &mut *object, None)?;
+        admission::mutate_calling(&mut attributes, &mut object).await?;
         let uid = self.server.uid();
         let metadata = object.metadata_mut().ok_or_else(|| Status::internal("object has no metadata"))?;
         metadata.resource_version = Str::default();
@@ -114,7 +114,7 @@ impl Call {
         }
         self.warnings_of(&*object);
         self.reach(Stage::Validated);
-        admission::validate(attributes, Some(&*object), None)?;
+        admission::validate_calling(attributes, Some(&*object), None).await?;
         admission::resource_quota::admit(self, Operation::Create, &*object, None).await?;
         self.reach(Stage::Admitted);
         (resource.strategy.read_back)(&mut *object);

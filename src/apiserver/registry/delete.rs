@@ -49,30 +49,37 @@ impl Call {
         let mut attributes = admission::Attributes::new(self, Operation::Delete);
         attributes.name = name.clone();
         if resource.kind.kind == "Namespace" && resource.kind.group.is_empty() {
-            admission::validate(&mut attributes, None, None)?;
+            let found = self.server.cache.resource(resource.index).get(name);
+            let old = found.as_ref().map(|found| &*found.body);
+            admission::validate_calling(&mut attributes, None, old).await?;
             return self.delete_namespace(name, options).await;
         }
         let now = Time::from_unix_nanos(self.server.ctx.unix_nanos());
         let mut pending = false;
         let mut removed = false;
-        let mut change = |old: &AnyRev| -> Result<Change, Status> {
-            pending = false;
-            removed = false;
-            admission::validate(&mut attributes, None, Some(&*old.body))?;
-            let mut new = old.body.boxed();
-            match self.next_step(&mut *new, old, options, now)? {
-                Step::Pending => {
-                    pending = true;
-                    Ok(Change::Keep)
+        let updated = loop {
+            let mut change = |old: &AnyRev| -> Result<Change, Status> {
+                pending = false;
+                removed = false;
+                admission::validate(&mut attributes, None, Some(&*old.body))?;
+                let mut new = old.body.boxed();
+                match self.next_step(&mut *new, old, options, now)? {
+                    Step::Pending => {
+                        pending = true;
+                        Ok(Change::Keep)
+                    }
+                    Step::Mark => Ok(Change::Write(new)),
+                    Step::Remove => {
+                        removed = true;
+                        Ok(Change::Delete(new))
+                    }
                 }
-                Step::Mark => Ok(Change::Write(new)),
-                Step::Remove => {
-                    removed = true;
-                    Ok(Change::Delete(new))
-                }
+            };
+            let updated = guaranteed_update(self, namespace, name, &mut change).await;
+            if !admission::policies::webhooks::call_wanted(&mut attributes).await {
+                break updated?;
             }
         };
-        let updated = guaranteed_update(self, namespace, name, &mut change).await?;
         if updated.deleted && !self.write.dry_run {
             self.server.deleted(&*updated.object.body).await;
         }

@@ -87,12 +87,16 @@ impl Call {
         if face == Face::Main && resource.index == self.server.services {
             return self.update_service(make, checked, &mut attributes, &now).await;
         }
-        let mut change = |old: &AnyRev| -> Result<Change, Status> {
-            let new = make(old)?;
-            self.next_state(new, old, checked, face, &mut attributes, &now)
-        };
-        let updated = guaranteed_update(self, &self.namespace, &self.name, &mut change).await?;
-        Ok(updated.object)
+        loop {
+            let mut change = |old: &AnyRev| -> Result<Change, Status> {
+                let new = make(old)?;
+                self.next_state(new, old, checked, face, &mut attributes, &now)
+            };
+            let updated = guaranteed_update(self, &self.namespace, &self.name, &mut change).await;
+            if !admission::policies::webhooks::call_wanted(&mut attributes).await {
+                return updated.map(|updated| updated.object);
+            }
+        }
     }
 
     /// The new state of an object, ready to be written.
@@ -184,7 +188,9 @@ impl Call {
                 Ok(_) => self.server.release(self, allocated).await,
                 Err(status) => {
                     self.server.release(self, allocated).await;
-                    return Err(status);
+                    if !admission::policies::webhooks::call_wanted(attributes).await {
+                        return Err(status);
+                    }
                 }
             }
         }

@@ -6,6 +6,7 @@ mod kinds;
 mod openapi;
 mod options;
 mod patching;
+mod policies;
 mod quotas;
 mod services;
 mod verbs;
@@ -94,16 +95,21 @@ impl Client {
     }
 
     pub async fn send(&self, request: Request) -> Result<Answered, Status> {
+        let Response { code, answer, .. } = self.response(request).await;
+        match answer {
+            Answer::Status(status) if code >= 400 => Err((*status).clone()),
+            answer => Ok(Answered { answer }),
+        }
+    }
+
+    /// The whole response.
+    pub async fn response(&self, request: Request) -> Response {
         let stream = self.open(request);
         loop {
             if let ServerFrame::Response { stream: of, response } = self.conn.recv::<ServerFrame>().await.unwrap()
                 && of == stream
             {
-                let Response { code, answer, .. } = response;
-                return match answer {
-                    Answer::Status(status) if code >= 400 => Err((*status).clone()),
-                    answer => Ok(Answered { answer }),
-                };
+                return response;
             }
         }
     }
