@@ -443,7 +443,8 @@ fn placed_added(inner: &Rc<Inner>, pod: &Rev<Pod>) {
 
 fn asks_less(old: &Pod, new: &Pod) -> bool {
     let ask = |pod: &Pod| crate::resources::pod_requests(pod, false);
-    if old.spec.same(&new.spec) {
+    let resized = |pod: &Pod| crate::resources::is_resized(pod);
+    if old.spec.same(&new.spec) && !resized(old) && !resized(new) {
         return false;
     }
     let (old, new) = (ask(old), ask(new));

@@ -1,6 +1,6 @@
 //! What pods ask for and nodes have (`component-helpers/resource`, `framework.Resource`).
 
-use api::core_v1::{Pod, ResourceRequirements};
+use api::core_v1::{Container, Pod};
 use api::pod::is_sidecar;
 use api::value::quantity::Format;
 use api::{Map, Quantity, Str};
@@ -111,32 +111,30 @@ impl Sums {
     }
 }
 
-fn container(requirements: &ResourceRequirements, scoring: bool) -> Sums {
+fn container(requests: &Map<Quantity>, scoring: bool) -> Sums {
     let mut asked = Sums::default();
-    asked.add(requirements.requests.iter().map(|(name, quantity)| (name, quantity)));
+    asked.add(requests.iter().map(|(name, quantity)| (name, quantity)));
     if scoring {
-        if !requirements.requests.contains_key("cpu") {
+        if !requests.contains_key("cpu") {
             *asked.slot(&"cpu".into()) = Quantity::milli(DEFAULT_CPU, Format::DecimalSI);
         }
-        if !requirements.requests.contains_key("memory") {
+        if !requests.contains_key("memory") {
             *asked.slot(&"memory".into()) = Quantity::new(DEFAULT_MEMORY, Format::BinarySI);
         }
     }
     asked
 }
 
-/// A pod's request: its containers and sidecars together, or its largest init container with the sidecars started
-/// before it; plus overhead; what the pod as a whole asks for goes before (`PodRequests`). With `scoring` containers
-/// that ask for nothing count with the defaults.
-pub fn pod_requests(pod: &Pod, scoring: bool) -> Resources {
-    let spec = &pod.spec;
+/// The containers and sidecars together, or the largest init container with the sidecars started before it; what each
+/// counts with is for `of` to say.
+fn aggregate<'a>(pod: &'a Pod, scoring: bool, of: &dyn Fn(&'a Container) -> &'a Map<Quantity>) -> Sums {
     let mut total = Sums::default();
-    for c in spec.containers.iter() {
-        total.add(container(&c.resources, scoring).iter());
+    for c in pod.spec.containers.iter() {
+        total.add(container(of(c), scoring).iter());
     }
     let (mut sidecars, mut starting) = (Sums::default(), Sums::default());
-    for c in spec.init_containers.iter() {
-        let asked = container(&c.resources, scoring);
+    for c in pod.spec.init_containers.iter() {
+        let asked = container(of(c), scoring);
         let mut now = sidecars.clone();
         now.add(asked.iter());
         if is_sidecar(c) {
@@ -146,12 +144,129 @@ pub fn pod_requests(pod: &Pod, scoring: bool) -> Resources {
         starting.max(&now);
     }
     total.max(&starting);
-    if let Some(own) = spec.resources.get() {
-        own.requests.iter().for_each(|(name, quantity)| *total.slot(name) = quantity.clone());
+    total
+}
+
+fn requests(c: &Container) -> &Map<Quantity> {
+    &c.resources.requests
+}
+
+const NOTHING: &Map<Quantity> = &Map::new();
+
+/// What the node has set aside for a container, and what it has.
+fn on_node<'a>(pod: &'a Pod, c: &Container) -> (&'a Map<Quantity>, &'a Map<Quantity>) {
+    let mut all = pod.status.container_statuses.iter().chain(pod.status.init_container_statuses.iter());
+    let status = all.find(|s| s.name == c.name);
+    let has = status.and_then(|s| s.resources.get()).map_or(NOTHING, |r| &r.requests);
+    (status.map_or(NOTHING, |s| &s.allocated_resources), has)
+}
+
+/// Whether a container has other resources on its node than it asks for: it is being resized.
+pub(crate) fn is_resized(pod: &Pod) -> bool {
+    let other = |list: &Map<Quantity>, c: &Container| {
+        let asked = &c.resources.requests;
+        !list.is_empty() && !list.same(asked) && list != asked
+    };
+    pod.spec.containers.iter().chain(pod.spec.init_containers.iter()).any(|c| {
+        let (allocated, has) = on_node(pod, c);
+        other(allocated, c) || other(has, c)
+    })
+}
+
+/// Whether the node can never give what is asked for.
+fn is_infeasible(pod: &Pod) -> bool {
+    let pending = pod.status.conditions.iter().find(|c| c.type_ == *"PodResizePending");
+    pending.is_some_and(|c| c.reason == *"Infeasible")
+}
+
+/// A pod's request: its containers and sidecars together, or its largest init container with the sidecars started
+/// before it; plus overhead; what the pod as a whole asks for goes before (`PodRequests`). While a pod is resized the
+/// largest counts of what it asks for, what is set aside for it and what it has; without the first if it can't get that.
+/// With `scoring` containers that ask for nothing count with the defaults.
+pub fn pod_requests(pod: &Pod, scoring: bool) -> Resources {
+    let (spec, status) = (&pod.spec, &pod.status);
+    let mut total = aggregate(pod, scoring, &requests);
+    if is_resized(pod) {
+        let infeasible = is_infeasible(pod);
+        let whole = status.resources.get().map(|r| &r.requests).filter(|r| !r.is_empty());
+        let (allocated, has) = match whole.filter(|_| !status.allocated_resources.is_empty()) {
+            Some(has) => (container(&status.allocated_resources, false), container(has, false)),
+            None => {
+                let asked = |c| if infeasible { NOTHING } else { requests(c) };
+                let first = |list: &'_ Map<Quantity>| !list.is_empty();
+                (
+                    aggregate(pod, scoring, &|c| {
+                        Some(on_node(pod, c).0).filter(|l| first(l)).unwrap_or_else(|| asked(c))
+                    }),
+                    aggregate(pod, scoring, &|c| {
+                        let (allocated, has) = on_node(pod, c);
+                        [has, allocated].into_iter().find(|l| first(l)).unwrap_or_else(|| asked(c))
+                    }),
+                )
+            }
+        };
+        if infeasible {
+            total = Sums::default();
+        }
+        total.max(&allocated);
+        total.max(&has);
+    }
+    if let Some(own) = spec.resources.get().filter(|r| !r.requests.is_empty()) {
+        let mut whole = Sums::default();
+        let has = status.resources.get().map(|r| &r.requests);
+        if has.is_none() || !is_infeasible(pod) {
+            whole.max(&container(&own.requests, false));
+        }
+        if let Some(has) = has {
+            whole.max(&container(has, false));
+            whole.max(&container(&status.allocated_resources, false));
+        }
+        whole.iter().for_each(|(name, quantity)| *total.slot(name) = quantity.clone());
     }
     total.add(spec.overhead.iter().map(|(name, quantity)| (name, quantity)));
     let mut resources = Resources::default();
     resources.take(total.iter());
     resources.pods = 0;
     resources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::decode;
+
+    /// CPU in millicores and memory in Mi of a pod with one container that asks for 1 CPU and 100Mi, in this state.
+    fn counted(extra: &str, status: &str) -> (i64, i64) {
+        let pod = decode::<Pod>(&format!(
+            "metadata: {{name: p}}\nspec: {{{extra}containers: [{{name: c, image: x, resources: {{requests: {{cpu: '1', \
+             memory: 100Mi}}}}}}]}}\nstatus: {status}"
+        ));
+        let all = pod_requests(&pod, false);
+        (all.cpu, all.memory >> 20)
+    }
+
+    #[test]
+    fn while_a_pod_is_resized_the_largest_counts() {
+        let of = |allocated: &str, has: &str| {
+            format!("containerStatuses: [{{name: c, allocatedResources: {allocated}, resources: {{requests: {has}}}}}]")
+        };
+        let same = of("{cpu: '1', memory: 100Mi}", "{cpu: '1', memory: 100Mi}");
+        let shrinks = of("{cpu: '2', memory: 50Mi}", "{cpu: '3', memory: 200Mi}");
+        let grows = of("{cpu: 500m, memory: 50Mi}", "{cpu: 500m, memory: 50Mi}");
+        let infeasible = "conditions: [{type: PodResizePending, status: 'True', reason: Infeasible}], ";
+        let deferred = infeasible.replace("Infeasible", "Deferred");
+        let whole = "resources: {requests: {cpu: 700m, memory: 50Mi}}, allocatedResources: {cpu: 600m, memory: 50Mi}, ";
+        for (what, extra, status, wanted) in [
+            ("nothing on a node", "", "{}".to_string(), (1000, 100)),
+            ("as it asks", "", format!("{{{same}}}"), (1000, 100)),
+            ("it has more", "", format!("{{{shrinks}}}"), (3000, 200)),
+            ("it has less", "", format!("{{{grows}}}"), (1000, 100)),
+            ("it has less and waits", "", format!("{{{deferred}{grows}}}"), (1000, 100)),
+            ("it can never have more", "", format!("{{{infeasible}{grows}}}"), (500, 50)),
+            ("what the pod has goes before", "", format!("{{{infeasible}{whole}{grows}}}"), (700, 50)),
+            ("the pod asks as a whole", "resources: {requests: {cpu: '4'}}, ", format!("{{{same}}}"), (4000, 100)),
+        ] {
+            assert_eq!(counted(extra, &status), wanted, "{what}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! messages (`apiserver/pkg/cel` and `admission/plugin/cel`).
 
 mod check;
+pub mod device;
 mod eval;
 mod format;
 mod functions;
@@ -71,6 +72,8 @@ pub struct Decision {
 pub struct Env {
     /// Whether there is `params`.
     pub params: bool,
+    /// Whether there is nothing but `device`, for device selectors.
+    pub device: bool,
     /// Whether there is `authorizer`.
     pub authorizer: bool,
     /// Whether there are `Object{}` and `JSONPatch{}`, for mutations.
@@ -82,6 +85,9 @@ pub struct Env {
 impl Env {
     fn variable(&self, name: &str) -> Option<Type> {
         let of = |name: &str| Some(Type::Struct(name.into()));
+        if self.device {
+            return if name == "device" { of("kubernetes.DRADevice") } else { None };
+        }
         match name {
             "object" | "oldObject" => Some(Type::Dyn),
             "params" if self.params => Some(Type::Dyn),
@@ -120,7 +126,7 @@ impl Env {
 }
 
 /// The declared types (`BuildRequestType`, `BuildNamespaceType`).
-const FIELDS: [(&str, &str); 9] = [
+const FIELDS: [(&str, &str); 10] = [
     (
         "kubernetes.AdmissionRequest",
         "kind:kubernetes.GroupVersionKind resource:kubernetes.GroupVersionResource subResource:string requestKind:kubernetes.GroupVersionKind requestResource:kubernetes.GroupVersionResource requestSubResource:string name:string namespace:string operation:string userInfo:kubernetes.UserInfo dryRun:bool options:dyn",
@@ -141,6 +147,10 @@ const FIELDS: [(&str, &str); 9] = [
     (
         "kubernetes.NamespaceCondition",
         "status:string type:string lastTransitionTime:timestamp message:string reason:string",
+    ),
+    (
+        "kubernetes.DRADevice",
+        "driver:string attributes:map(string,map(string,dyn)) capacity:map(string,map(string,quantity)) allowMultipleAllocations:bool",
     ),
 ];
 

@@ -143,7 +143,12 @@ fn head(write: &Write, at: &At, errors: &mut Errors) {
 /// What a policy's expressions may use; its variables are added as they are compiled.
 fn environment(spec: Tree) -> Env {
     let composed = !spec.get("variables").is_empty() || spec.get("mutations").exists();
-    Env { params: spec.get("paramKind").exists(), authorizer: true, patches: false, variables: composed.then(Vec::new) }
+    Env {
+        params: spec.get("paramKind").exists(),
+        authorizer: true,
+        variables: composed.then(Vec::new),
+        ..Env::default()
+    }
 }
 
 /// Mutating policies and their bindings have nothing to do with deletions.

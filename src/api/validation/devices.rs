@@ -1,10 +1,11 @@
 //! What dynamic resource allocation adds: DeviceClasses, ResourceClaims and their templates, ResourceSlices,
-//! DeviceTaintRules (resource's validation). CEL expressions are not compiled.
+//! DeviceTaintRules (resource's validation). What expressions may cost is not estimated.
 
 use super::at::{At, Errors, IMMUTABLE};
 use super::internal::Internal;
 use super::tree::{self, Tree, Write};
 use super::{conditions, labels, metadata, pod};
+use crate::cel::CompileError;
 use crate::json::Value;
 use crate::object::Ref;
 use crate::{field, names};
@@ -75,6 +76,13 @@ fn selectors(list: Tree, at: &At, errors: &mut Errors) {
             errors.required(at, "");
         } else if selector.get("cel").get("expression").text().len() > EXPRESSION_MAX {
             errors.too_long(&at.child("expression"), EXPRESSION_MAX);
+        } else {
+            let (text, at) = (selector.get("cel").get("expression").text(), &at.child("expression"));
+            match crate::cel::device::compile(text) {
+                Ok(_) => {}
+                Err(CompileError::Invalid(why)) => errors.invalid(at, text, &*why),
+                Err(CompileError::Internal(why)) => errors.push(field::internal(&at.path(), why)),
+            }
         }
     });
 }

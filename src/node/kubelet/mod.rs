@@ -8,6 +8,7 @@ pub mod conditions;
 pub mod config;
 pub mod cri_client;
 mod dns;
+mod dynamic_resources;
 mod env;
 mod ephemeral;
 pub mod eviction;

@@ -316,6 +316,12 @@ impl Run<'_> {
             host_network: pod.spec.host_network,
             port_mappings,
         };
+        if let Err(why) = super::dynamic_resources::prepare(kubelet, pod).await {
+            // No failure of the sync: the next one tries again.
+            let text = format!("Failed to prepare dynamic resources: {why}");
+            kubelet.event(pod, None, "Warning", "FailedPrepareDynamicResources", &text);
+            return None;
+        }
         match kubelet.runtime.call(Call::RunSandbox(Rc::new(config))).await {
             Ok(Reply::Sandbox(sandbox)) => {
                 let mut status = (*kubelet.status_of(pod)).clone();

@@ -1,5 +1,7 @@
 //! What device selectors say of a device.
 
+use api::Str;
+use api::cel::device;
 use api::resource_v1::Device;
 
 /// Why an expression gave no answer.
@@ -8,20 +10,14 @@ pub enum NoAnswer {
     /// It is no expression.
     Compile(String),
     /// It failed on this device.
-    #[allow(dead_code, reason = "only an evaluator has them")]
     Runtime(String),
 }
 
-/// Whether an expression takes a device of a driver. There is no evaluator of CEL yet: every expression counts as one
-/// that does not compile, except those that say it outright.
+/// Whether an expression takes a device of a driver.
 ///
 /// # Errors
 /// The expression gave no answer.
-pub fn matches(expression: &str, driver: &str, device: &Device) -> Result<bool, NoAnswer> {
-    let _ = (driver, device);
-    match expression.trim() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(NoAnswer::Compile("expressions are not evaluated".into())),
-    }
+pub fn matches(expression: &str, driver: &Str, device: &Device) -> Result<bool, NoAnswer> {
+    let program = device::compile(expression).map_err(|why| NoAnswer::Compile(why.detail().to_string()))?;
+    device::matches(&program, expression, driver, device).map_err(NoAnswer::Runtime)
 }

@@ -323,3 +323,22 @@ fn a_pod_waits_for_its_claims() {
     let text = "ResourceClaim default/one was not created for Pod default/p (Pod is not owner)";
     assert_eq!(says(&crate::node_info::PodInfo::new(Rev::new(1, told))).as_deref(), Some(text));
 }
+
+#[test]
+fn selectors_of_claims_and_classes() {
+    let devices =
+        "[{name: x, attributes: {model: {string: a}}}, {name: w, attributes: {model: {string: b}}}, {name: v}]";
+    let of = |model: &str| format!("[{{cel: {{expression: \"device.attributes['d'].model == '{model}'\"}}}}]");
+    let class = format!("metadata: {{name: gpu}}\nspec: {{selectors: {}}}", of("b"));
+    let wants = |model: &str| exactly(&format!("count: 1, selectors: {}", of(model)));
+    assert_eq!(got(&[on_a(devices)], &[CLASS], &[wants("a")], &[]), "r=x");
+    assert_eq!(got(&[on_a(devices)], &[&class], &[exactly(ONE)], &[]), "r=w");
+    let both = devices.replace(", {name: v}", "");
+    assert_eq!(got(&[on_a(&both)], &[&class], &[wants("a")], &[]), NONE);
+    // The first device that does not have what is asked for ends the search.
+    assert_eq!(
+        got(&[on_a(devices)], &[CLASS], &[wants("c")], &[]),
+        "error: claim default/c0: selector #0 on device d/a/v: CEL runtime error: no such key: model. consider using CEL \
+         optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    );
+}

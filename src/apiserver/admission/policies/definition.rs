@@ -87,7 +87,7 @@ impl Definition {
             .get("paramKind")
             .map(|kind| (Str::from(kind.str_at(&["apiVersion"])), Str::from(kind.str_at(&["kind"]))));
         let mut env =
-            Env { params: param_kind.is_some(), authorizer: true, patches: false, variables: Some(Vec::new()) };
+            Env { params: param_kind.is_some(), authorizer: true, variables: Some(Vec::new()), ..Env::default() };
         let mut variables = Vec::new();
         for variable in items(spec, "variables") {
             let name = Str::from(variable.str_at(&["name"]));
