@@ -304,13 +304,13 @@ pub fn load_failure(lang: Lang, what: &LoadFailure) -> String {
             "The page asked its server for {file}, the program of the cluster, and did not get it: {why}. Nothing of the cluster is lost, it has not begun. Check the connection and try again. If that changes nothing, reload the page: it may have been replaced by a newer one. If the file is still missing, whoever serves this page has to put it there."
         ),
         (false, Lang::Ko) => format!(
-            "클러스터를 돌리는 프로그램 파일 {file} 요청에 실패했습니다: {why}. 아직 시작 전이므로 잃은 것은 없습니다. 네트워크 연결을 확인하고 다시 시도해 보세요. 그래도 같으면 페이지를 새로 고치세요. 그 사이 새 버전으로 바뀌었을 수 있습니다. 그래도 파일이 없다면 이 페이지를 제공하는 쪽에서 파일을 올려야 합니다."
+            "클러스터를 돌리는 프로그램 파일({file})을 서버에 요청했지만 받지 못했습니다: {why}. 아직 시작 전이므로 잃은 것은 없습니다. 네트워크 연결을 확인하고 다시 시도해 보세요. 그래도 같으면 페이지를 새로 고치세요. 그 사이 새 버전으로 바뀌었을 수 있습니다. 그래도 파일이 없다면 이 페이지를 제공하는 쪽에서 파일을 올려야 합니다."
         ),
         (true, Lang::En) => format!(
             "{file}, the program of the cluster, arrived, but it could not be started: {why}. If that speaks of memory, close other tabs and try again. Otherwise try a current version of Chrome, Edge, Firefox or Safari, in which WebAssembly is not switched off."
         ),
         (true, Lang::Ko) => format!(
-            "클러스터를 돌리는 프로그램 파일 {file} 파일은 받았지만 시작하지 못했습니다: {why}. 메모리 문제라면 다른 탭을 닫고 다시 시도해 보세요. 그 밖에는 WebAssembly가 꺼져 있지 않은 최신 Chrome, Edge, Firefox, Safari에서 열어 보세요."
+            "클러스터를 돌리는 프로그램 파일({file})은 받았지만 시작하지 못했습니다: {why}. 메모리 문제라면 다른 탭을 닫고 다시 시도해 보세요. 그 밖에는 WebAssembly가 꺼져 있지 않은 최신 Chrome, Edge, Firefox, Safari에서 열어 보세요."
         ),
     }
 }
