@@ -40,7 +40,8 @@ impl Call {
         self.match_namespace(&mut *object)?;
         let mut attributes = admission::Attributes::new(self, Operation::Create);
         admission::look_up(&mut attributes, &*object).await?;
-        admission::mutate(&mut attributes, &mut *object, None)?;
+        admission::mutate_calling(&mut attributes, &mut object).await?;
+        admission::policies::judge(&mut attributes, &*object).await?;
         self.reach(Stage::Admitted);
         let Some(binding) = object.downcast_ref::<Binding>() else {
             return Err(Status::bad_request("not a Binding object"));
@@ -98,6 +99,8 @@ impl Call {
         if eviction.metadata.name != self.name {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
+        let mut attributes = admission::Attributes::new(self, Operation::Create);
+        admission::policies::judge(&mut attributes, &*object).await?;
         let resource = self.resource();
         let found = read(&self.server, &self.key()).await?;
         let found = found.ok_or_else(|| Status::not_found(resource.kind, &self.name))?;

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use api::cel::{Activation, BUDGET, Check, Decision, Fail, Val};
 use api::json::Value;
-use api::{AnyRev, KindInfo, Object, Str};
+use api::{AnyRev, KindInfo, Object, Status, Str};
 
 use super::{Attributes, Operation};
 use crate::authz;
@@ -65,6 +65,23 @@ impl Compiled {
 /// Whether there are webhooks that may change objects.
 pub(crate) fn has_webhooks(server: &crate::Inner) -> bool {
     !server.cache.resource(server.compiled.resource(Kind::MutatingWebhook)).is_empty()
+}
+
+/// Lets policies and webhooks refuse the action of a subresource, of which the other plugins know nothing.
+pub(crate) async fn judge(attributes: &mut Attributes<'_>, object: &dyn Object) -> Result<(), Status> {
+    let server = &attributes.call.server;
+    let none = |kind: Kind| server.cache.resource(server.compiled.resource(kind)).is_empty();
+    if none(Kind::ValidatingPolicy) && none(Kind::ValidatingWebhook) {
+        return Ok(());
+    }
+    loop {
+        validating::validate(attributes, Some(object), None)?;
+        let result = webhooks::validate(attributes, Some(object), None);
+        // Boxed: few requests come here, and all would carry its state.
+        if !Box::pin(webhooks::call_wanted(attributes)).await {
+            return result;
+        }
+    }
 }
 
 /// Policies, bindings or configurations, unless the request is about one itself.
