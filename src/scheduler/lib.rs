@@ -24,6 +24,8 @@ pub mod storage;
 pub mod verdict;
 
 #[cfg(test)]
+mod cluster_tests;
+#[cfg(test)]
 mod hint_tests;
 #[cfg(test)]
 mod plugin_tests;

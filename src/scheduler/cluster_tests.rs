@@ -1,0 +1,180 @@
+//! The scheduler in a small world: etcd, an API server, a controller manager, and nodes without kubelets. What a real
+//! v1.37.2 cluster answered.
+
+use crate::tests::decode;
+use crate::{Config, Scheduler};
+use api::core_v1::{Node, Pod};
+use api::resource_v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
+use api::rest::Credential;
+use api::{Resource, Rev};
+use apiserver::etcd_storage::Stored;
+use client::{Client, ClientConfig};
+use sim::{Addr, Ctx, Duration, Ip, Sim};
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+const CP: Ip = Ip::new(172, 18, 0, 1);
+const API: Addr = Addr { ip: CP, port: 6443 };
+
+fn with_cluster<F: Future<Output = ()> + 'static>(test: impl FnOnce(Ctx, Client) -> F + 'static) {
+    let sim = Sim::new(sim::Options { epoch_unix_nanos: 1_795_975_200_000_000_000, ..Default::default() });
+    let host = sim.add_host("cp-1", CP);
+    sim.start(host, "etcd", |ctx| async move {
+        let _member = etcd::Member::<Stored>::start(&ctx, etcd::MemberConfig::single("cp-1", CP));
+        std::future::pending::<()>().await;
+    });
+    sim.start(host, "kube-apiserver", move |ctx| {
+        apiserver::Server::new(&ctx, apiserver::Config::new(CP, vec![Addr { ip: CP, port: 2379 }])).run()
+    });
+    sim.start(host, "kube-controller-manager", move |ctx| {
+        controllers::ControllerManager::default().run(ctx, controllers::ManagerConfig::new(API))
+    });
+    sim.start(host, "kube-scheduler", move |ctx| {
+        let user = Credential::Certificate { user: "system:kube-scheduler".into(), groups: Vec::new() };
+        let client = ClientConfig::new(API, user, "kube-scheduler/v1.37.2").limited(50.0, 100);
+        Scheduler::new(&ctx, Config { client, identity: "cp-1_x".into() }).run()
+    });
+    let done = Rc::new(Cell::new(false));
+    let finished = done.clone();
+    sim.start(host, "test", move |ctx| async move {
+        let admin = Credential::Certificate { user: "kubernetes-admin".into(), groups: vec!["system:masters".into()] };
+        let client = Client::new(&ctx, ClientConfig::new(API, admin, "kubectl/v1.37.2"));
+        while client.get::<api::core_v1::ServiceAccount>("default", "default").await.is_err() {
+            ctx.sleep(Duration::from_millis(100)).await;
+        }
+        // Until the scheduler leads and all informers have their first list.
+        ctx.sleep(Duration::from_secs(20)).await;
+        test(ctx, client).await;
+        finished.set(true);
+    });
+    let limit = sim.now() + Duration::from_secs(3600);
+    sim.run_while(limit, || !done.get()).unwrap();
+    assert!(done.get(), "the test did not end");
+}
+
+async fn create<T: Resource>(client: &Client, yaml: &str) -> Rev<T> {
+    let object: T = decode(yaml);
+    let namespace = object.metadata().namespace.clone();
+    client.create(&namespace, object).await.unwrap_or_else(|status| panic!("{status}"))
+}
+
+async fn node(client: &Client, name: &str) {
+    let text = format!(
+        "metadata: {{name: {name}}}\nstatus: {{allocatable: {{cpu: '4', memory: 8Gi, pods: '110'}}, conditions: \
+         [{{type: Ready, status: 'True'}}]}}"
+    );
+    create::<Node>(client, &text).await;
+    // Controllers write into it, too.
+    loop {
+        let node: Rev<Node> = client.get("", name).await.unwrap();
+        let mut ready = (*node).clone();
+        ready.spec.make().taints = api::List::default();
+        if client.update(ready, node.revision).await.is_ok() {
+            break;
+        }
+    }
+}
+
+async fn pod(client: &Client, name: &str, claim: &str) {
+    let text = format!(
+        "metadata: {{name: {name}, namespace: default}}\nspec: {{resourceClaims: [{{name: d, {claim}}}], containers: \
+         [{{name: c, image: x, resources: {{claims: [{{name: d}}]}}}}]}}"
+    );
+    create::<Pod>(client, &text).await;
+}
+
+async fn says(client: &Client, name: &str) -> (String, String) {
+    let pod: Rev<Pod> = client.get("default", name).await.unwrap();
+    let message = pod.status.conditions.iter().find(|c| c.type_ == *"PodScheduled").map(|c| c.message.to_string());
+    (pod.spec.node_name.to_string(), message.unwrap_or_default())
+}
+
+#[test]
+fn pods_get_the_devices_of_their_claims() {
+    with_cluster(|ctx, client| async move {
+        node(&client, "node-1").await;
+        node(&client, "node-2").await;
+        create::<DeviceClass>(&client, "metadata: {name: gpu.example.com}\nspec: {}").await;
+        create::<ResourceSlice>(
+            &client,
+            "metadata: {name: node-1-gpus}\nspec: {driver: gpu.example.com, nodeName: node-1, pool: {name: node-1, \
+             generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0}, {name: gpu-1}]}",
+        )
+        .await;
+        let request = "devices: {requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}]}";
+        let text = format!("metadata: {{name: one, namespace: default}}\nspec: {{spec: {{{request}}}}}");
+        create::<ResourceClaimTemplate>(&client, &text).await;
+        for (name, rest) in [("shared", request.to_string()), ("five", request.replace("}}]", ", count: 5}}]"))] {
+            let text = format!("metadata: {{name: {name}, namespace: default}}\nspec: {{{rest}}}");
+            create::<ResourceClaim>(&client, &text).await;
+        }
+        pod(&client, "tpl", "resourceClaimTemplateName: one").await;
+        pod(&client, "five", "resourceClaimName: five").await;
+        pod(&client, "missing", "resourceClaimName: nothere").await;
+        pod(&client, "sh1", "resourceClaimName: shared").await;
+        pod(&client, "sh2", "resourceClaimName: shared").await;
+        ctx.sleep(Duration::from_secs(8)).await;
+        for name in ["tpl", "sh1", "sh2"] {
+            assert_eq!(says(&client, name).await.0, "node-1", "{name}: {}", says(&client, name).await.1);
+        }
+        let text = "0/2 nodes are available: 2 cannot allocate all claims. preemption: 0/2 nodes are available: 2 \
+                    Preemption is not helpful for scheduling.";
+        assert_eq!(says(&client, "five").await.1, text);
+        // It is not tried, so nothing is said of it.
+        assert_eq!(says(&client, "missing").await, (String::new(), String::new()));
+        let shared: Rev<ResourceClaim> = client.get("default", "shared").await.unwrap();
+        let users: Vec<&str> = shared.status.reserved_for.iter().map(|r| &*r.name).collect();
+        assert_eq!(users, ["sh1", "sh2"]);
+        assert_eq!(shared.metadata.finalizers.to_vec(), ["resource.kubernetes.io/delete-protection"]);
+        let allocation = shared.status.allocation.get().expect("an allocation");
+        assert!(!allocation.allocation_timestamp.is_zero());
+        let terms = allocation.node_selector.get().map(|s| s.node_selector_terms.len());
+        assert_eq!((allocation.devices.results.len(), terms), (1, Some(1)));
+        // The claim comes, and what it wanted is free once others have gone.
+        for name in ["tpl", "sh1", "sh2"] {
+            let now = api::meta_v1::DeleteOptions { grace_period_seconds: Some(0), ..Default::default() };
+            client.delete::<Pod>("default", name, &now).await.unwrap();
+        }
+        let text = format!("metadata: {{name: nothere, namespace: default}}\nspec: {{{request}}}");
+        create::<ResourceClaim>(&client, &text).await;
+        ctx.sleep(Duration::from_secs(8)).await;
+        assert_eq!(says(&client, "missing").await.0, "node-1");
+        let shared: Rev<ResourceClaim> = client.get("default", "shared").await.unwrap();
+        assert!(shared.status.allocation.is_none() && shared.metadata.finalizers.is_empty());
+    });
+}
+
+#[test]
+fn whoever_is_less_important_loses_what_it_was_promised() {
+    with_cluster(|ctx, client| async move {
+        node(&client, "node-1").await;
+        for (name, value) in [("low", 10), ("mid", 100), ("top", 1000)] {
+            let text = format!("metadata: {{name: {name}}}\nvalue: {value}");
+            create::<api::scheduling_v1::PriorityClass>(&client, &text).await;
+        }
+        for (name, class, cpu) in [("low1", "low", 2), ("low2", "low", 2), ("mid", "mid", 2), ("top", "top", 4)] {
+            let text = format!(
+                "metadata: {{name: {name}, namespace: default}}\nspec: {{priorityClassName: {class}, containers: \
+                 [{{name: c, image: x, resources: {{requests: {{cpu: '{cpu}'}}}}}}]}}"
+            );
+            create::<Pod>(&client, &text).await;
+            ctx.sleep(Duration::from_secs(3)).await;
+            if name == "mid" {
+                let mid: Rev<Pod> = client.get("default", "mid").await.unwrap();
+                assert_eq!(mid.status.nominated_node_name, "node-1");
+            }
+        }
+        let (mid, top): (Rev<Pod>, Rev<Pod>) =
+            (client.get("default", "mid").await.unwrap(), client.get("default", "top").await.unwrap());
+        assert_eq!((&*mid.status.nominated_node_name, &*top.status.nominated_node_name), ("", "node-1"));
+        let refused = "0/1 nodes are available: 1 Insufficient cpu. preemption:";
+        assert_eq!(says(&client, "mid").await.1, format!("{refused} 0/1 nodes are available: 1 Insufficient cpu."));
+        let found = "found a potential placement for pod on node node-1, preempting 2 victims";
+        assert_eq!(says(&client, "top").await.1, format!("{refused} {found}"));
+        for name in ["low1", "low2"] {
+            let low: Rev<Pod> = client.get("default", name).await.unwrap();
+            assert!(!low.metadata.deletion_timestamp.is_zero(), "{name}");
+        }
+    });
+}
