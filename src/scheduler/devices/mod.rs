@@ -34,6 +34,12 @@ struct Tracked {
     pending: BTreeMap<Str, AllocationResult>,
 }
 
+/// The devices of all drivers, and those that claims have: gathered once for all nodes.
+pub struct Stock {
+    slices: Vec<Rev<ResourceSlice>>,
+    allocated: BTreeSet<DeviceId>,
+}
+
 /// Claims, devices and their classes as the scheduler knows them. Clones share the caches.
 #[derive(Clone)]
 pub struct Devices {
@@ -122,16 +128,26 @@ impl Devices {
         all
     }
 
+    /// What there is to be had, and what is not any more.
+    pub fn stock(&self) -> Stock {
+        Stock { slices: self.slices.list(), allocated: self.allocated() }
+    }
+
     /// What the pod's claims can get on a node, one for each of those that have nothing yet.
     ///
     /// # Errors
     /// Why there is nothing for them.
-    pub fn plan(&self, claims: &[Rev<ResourceClaim>], node: &NodeInfo) -> Result<Vec<AllocationResult>, Failure> {
+    pub fn plan(
+        &self,
+        claims: &[Rev<ResourceClaim>],
+        node: &NodeInfo,
+        stock: &Stock,
+    ) -> Result<Vec<AllocationResult>, Failure> {
         let open: Vec<_> = claims.iter().filter(|c| c.status.allocation.is_none()).cloned().collect();
         if open.is_empty() {
             return Ok(Vec::new());
         }
-        allocator::allocate(&open, node, &self.slices.list(), &self.classes, &self.allocated())
+        allocator::allocate(&open, node, &stock.slices, &self.classes, &stock.allocated)
     }
 }
 

@@ -295,7 +295,7 @@ fn the_plugin_refuses_in_kubernetes_words() {
     let taken = cluster(&[claim("one", &exactly("count: 2"), "{}"), claim("there", &exactly(ONE), elsewhere)]);
     assert_eq!(refusals(&schedule(&using("one"), &taken)).len(), 3);
     let claims = all.devices.claims_of(&using("one").pod).unwrap();
-    let found = all.devices.plan(&claims, &all.nodes[0]).unwrap();
+    let found = all.devices.plan(&claims, &all.nodes[0], &all.devices.stock()).unwrap();
     all.devices.reserve(claims, found);
     let text = "node-a: DynamicResources resource claim default/one is in the process of being allocated []";
     assert_eq!(says("one")[0], text);

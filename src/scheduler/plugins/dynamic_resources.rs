@@ -2,7 +2,7 @@
 //! What it promises and writes is in [`crate::devices`].
 
 use crate::change::{About, Change, Hint};
-use crate::devices::{Failure, is_available};
+use crate::devices::{Failure, Stock, is_available};
 use crate::framework::{Cycle, Plugin, PreFilter, normalize_to_max};
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::{Code, Reason, Rejection};
@@ -45,6 +45,7 @@ const ALTERNATIVES_MAX: i64 = 8;
 /// Of the filter: the pod's claims, and what those that have nothing can get on the nodes that passed.
 pub struct State {
     claims: Vec<Rev<ResourceClaim>>,
+    stock: Stock,
     found: RefCell<BTreeMap<api::Str, Vec<AllocationResult>>>,
 }
 
@@ -78,14 +79,14 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
             }
         }
     }
-    let _ = cycle.state.devices.set(State { claims, found: RefCell::default() });
+    let _ = cycle.state.devices.set(State { claims, stock: devices.stock(), found: RefCell::default() });
     PreFilter::Go
 }
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
     let state = cycle.state.devices.get()?;
     let elsewhere = state.claims.iter().find(|claim| !is_available(claim, node));
-    match cycle.snapshot.devices.plan(&state.claims, node) {
+    match cycle.snapshot.devices.plan(&state.claims, node, &state.stock) {
         Err(Failure::Error(why)) => Some(Rejection { code: Code::Error, reasons: vec![Reason::plain(why)] }),
         Err(Failure::Unschedulable(why)) => Some(Rejection::unresolvable(why)),
         Ok(_) if elsewhere.is_some() => {
