@@ -97,7 +97,11 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn is_test_file(name: &str) -> bool {
-    name.starts_with("tests/") || name.ends_with("/tests.rs") || name.contains("/tests/") || name.ends_with("_tests.rs")
+    name.starts_with("tests/")
+        || name.ends_with("/tests.rs")
+        || name.contains("/tests/")
+        || name.contains("_tests/")
+        || name.ends_with("_tests.rs")
 }
 
 fn no_complaints(complaints: Vec<String>) {
