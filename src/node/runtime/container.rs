@@ -1,7 +1,7 @@
 //! Containers: made, started, stopped, killed, removed; commands run in them; their logs read.
 
 use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, Reply, State, Stdin};
-use super::images::Base;
+use super::images::{Base, Repository, Tag};
 use super::log::{Line, Log, Stream};
 use super::memory::Memory;
 use super::program::{Guest, LogOutput, Machine, Runnable, Signals, SinkOutput};
@@ -69,7 +69,14 @@ impl Runtime {
             let _ = root.put(path, content.replace("{version}", tag.version).as_bytes(), 0o644);
         }
         if repository.shell {
-            tools::install(&root, tag.name.contains("alpine") || repository.base == Base::Busybox);
+            let base = base(repository, tag);
+            tools::install(&root, base == Base::Busybox);
+            for directory in ["dev", "home", "opt", "proc", "root", "sys", "usr/bin", "var/log"] {
+                let _ = root.make_dirs(&format!("/{directory}"), 0o755);
+            }
+            if let Some(text) = base.os_release(repository.path, tag.version) {
+                let _ = root.put("/etc/os-release", text.as_bytes(), 0o644);
+            }
         }
         let _ = root.make_dirs("/tmp", 0o1777);
         let container = Container { status, config, repository, tag, log: Rc::default(), root, live: None };
@@ -111,7 +118,7 @@ impl Runtime {
             files,
             image: container.repository,
             version: container.tag.version,
-            base: if container.tag.name.contains("alpine") { Base::Busybox } else { container.repository.base },
+            base: base(container.repository, container.tag),
             user: u32::try_from(container.status.uid).unwrap_or(0),
             memory: Memory::new(config.memory_limit),
             signals: Signals::default(),
@@ -511,6 +518,11 @@ fn environment(
     env.entry("HOME".to_string()).or_insert_with(|| "/root".to_string());
     env.extend(config.env.iter().cloned());
     env
+}
+
+/// What an image of that tag is built on.
+fn base(repository: &Repository, tag: &Tag) -> Base {
+    if tag.name.contains("alpine") { Base::Busybox } else { repository.base }
 }
 
 /// What the runtime writes into each container's root.

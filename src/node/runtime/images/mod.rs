@@ -40,6 +40,25 @@ pub enum Base {
     Busybox,
 }
 
+impl Base {
+    /// `/etc/os-release` of an image of that version; busybox has none.
+    pub fn os_release(self, path: &str, version: &str) -> Option<String> {
+        match (self, path) {
+            (Self::Debian, _) => Some(
+                "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nVERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\n"
+                    .to_string(),
+            ),
+            (Self::Busybox, "library/alpine") => {
+                let short = version.rsplit_once('.').map_or(version, |(short, _)| short);
+                Some(format!(
+                    "NAME=\"Alpine Linux\"\nID=alpine\nVERSION_ID={version}\nPRETTY_NAME=\"Alpine Linux v{short}\"\n"
+                ))
+            }
+            (Self::Busybox, _) => None,
+        }
+    }
+}
+
 /// What a repository of the registry holds.
 pub struct Repository {
     /// Registry host.

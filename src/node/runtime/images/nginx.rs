@@ -8,6 +8,9 @@ use crate::runtime::signal::Signal;
 use crate::runtime::stamp::Stamp;
 use shell::process::{Files, LocalFuture};
 
+/// What the server is told, in the words of nginx's configuration.
+const CONF: &str = "user nginx;\nworker_processes auto;\n\nerror_log /var/log/nginx/error.log notice;\npid /run/nginx.pid;\n\nevents {\n    worker_connections 1024;\n}\n\nhttp {\n    include /etc/nginx/conf.d/*.conf;\n}\n";
+const SITE: &str = "server {\n    listen 80;\n    server_name localhost;\n\n    location / {\n        root /usr/share/nginx/html;\n        index index.html;\n    }\n}\n";
 const PAGE: &str = "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n<body>\n<h1>Welcome to nginx!</h1>\n</body>\n</html>\n";
 
 pub const NGINX: Repository = Repository {
@@ -42,7 +45,11 @@ pub const NGINX: Repository = Repository {
     env: &[PATH, ("NGINX_VERSION", "{version}")],
     ports: &[80],
     stop_signal: Signal::Quit,
-    files: &[("/usr/share/nginx/html/index.html", PAGE), ("/etc/nginx-version", "{version}\n")],
+    files: &[
+        ("/usr/share/nginx/html/index.html", PAGE),
+        ("/etc/nginx/nginx.conf", CONF),
+        ("/etc/nginx/conf.d/default.conf", SITE),
+    ],
     programs: &[("/docker-entrypoint.sh", start), ("nginx", start)],
     ..BASE
 };
