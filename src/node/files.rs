@@ -24,10 +24,12 @@ pub enum Entry {
     Dir(u32),
 }
 
-/// A tree of files, by absolute path.
+/// A tree of files, by absolute path; it may stand on a layer that many share and none of them changes.
 #[derive(Default)]
 pub struct Tree {
-    entries: RefCell<BTreeMap<String, Entry>>,
+    layer: Option<Rc<Tree>>,
+    /// What is in this tree itself; nothing where it hides what the layer has.
+    entries: RefCell<BTreeMap<String, Option<Entry>>>,
     bytes: std::cell::Cell<usize>,
 }
 
@@ -42,12 +44,20 @@ impl Tree {
         Rc::default()
     }
 
+    /// A tree that begins as `layer`, which stays as it is.
+    pub fn over(layer: &Rc<Self>) -> Rc<Self> {
+        Rc::new(Self { layer: Some(layer.clone()), ..Self::default() })
+    }
+
     /// What stands at `path` (cleaned).
     pub fn get(&self, path: &str) -> Option<Entry> {
         if path == "/" {
             return Some(Entry::Dir(0o755));
         }
-        self.entries.borrow().get(path).cloned()
+        match self.entries.borrow().get(path) {
+            Some(own) => own.clone(),
+            None => self.layer.as_ref()?.get(path),
+        }
     }
 
     /// Makes the directory and those above it.
@@ -75,13 +85,13 @@ impl Tree {
     pub fn insert(&self, path: &str, entry: Entry) -> Result<(), FileError> {
         let mut entries = self.entries.borrow_mut();
         let new = size(Some(&entry));
-        let old = size(entries.get(path));
+        let old = size(entries.get(path).and_then(Option::as_ref));
         let total = self.bytes.get().saturating_sub(old).saturating_add(new);
         if total > TREE_BYTES || (entries.len() >= TREE_ENTRIES && !entries.contains_key(path)) {
             return Err(FileError::NoSpace);
         }
         self.bytes.set(total);
-        entries.insert(path.to_string(), entry);
+        entries.insert(path.to_string(), Some(entry));
         Ok(())
     }
 
@@ -90,25 +100,27 @@ impl Tree {
         if matches!(self.get(path).ok_or(FileError::NotFound)?, Entry::Dir(_)) && !self.list(path)?.is_empty() {
             return Err(FileError::NotEmpty);
         }
-        if let Some(gone) = self.entries.borrow_mut().remove(path) {
-            self.bytes.set(self.bytes.get().saturating_sub(size(Some(&gone))));
-        }
+        self.take(path);
         Ok(())
+    }
+
+    /// Takes one entry away, and hides the layer's.
+    fn take(&self, path: &str) {
+        let mut entries = self.entries.borrow_mut();
+        if let Some(gone) = entries.remove(path) {
+            self.bytes.set(self.bytes.get().saturating_sub(size(gone.as_ref())));
+        }
+        if self.layer.as_ref().is_some_and(|layer| layer.get(path).is_some()) {
+            entries.insert(path.to_string(), None);
+        }
     }
 
     /// Removes a path and all below it.
     pub fn remove_all(&self, path: &str) {
-        let below = format!("{}/", path.trim_end_matches('/'));
-        let mut entries = self.entries.borrow_mut();
-        let gone: Vec<String> = std::iter::once(path.to_string())
-            .filter(|p| entries.contains_key(p))
-            .chain(entries.range(below.clone()..).take_while(|(p, _)| p.starts_with(&below)).map(|(p, _)| p.clone()))
-            .collect();
-        for path in gone {
-            if let Some(entry) = entries.remove(&path) {
-                self.bytes.set(self.bytes.get().saturating_sub(size(Some(&entry))));
-            }
+        for name in self.list(path).unwrap_or_default() {
+            self.remove_all(&format!("{}/{name}", path.trim_end_matches('/')));
         }
+        self.take(path);
     }
 
     /// The names in a directory, sorted.
@@ -118,12 +130,19 @@ impl Tree {
             Entry::Dir(_) => {
                 let below = format!("{}/", path.trim_end_matches('/'));
                 let entries = self.entries.borrow();
+                let own = |name: &String| entries.contains_key(&format!("{below}{name}"));
+                let layered = self.layer.as_ref().and_then(|layer| layer.list(path).ok()).unwrap_or_default();
+                let mut names: Vec<String> = layered.into_iter().filter(|name| !own(name)).collect();
                 let within = entries.range(below.clone()..).take_while(|(p, _)| p.starts_with(&below));
-                Ok(within
-                    .filter_map(|(p, _)| p.get(below.len()..))
-                    .filter(|n| !n.contains('/'))
-                    .map(str::to_string)
-                    .collect())
+                names.extend(
+                    within
+                        .filter(|(_, entry)| entry.is_some())
+                        .filter_map(|(p, _)| p.get(below.len()..))
+                        .filter(|n| !n.contains('/'))
+                        .map(str::to_string),
+                );
+                names.sort_small();
+                Ok(names)
             }
         }
     }
@@ -348,6 +367,29 @@ mod tests {
         view.rename("/etc", "/rw/etc").unwrap();
         assert_eq!(view.read("/var/run/conf/etc/passwd").as_deref(), Ok(b"root".as_slice()));
         assert_eq!(view.metadata("/etc").err(), Some(FileError::NotFound));
+    }
+
+    #[test]
+    fn a_layer_is_shared_and_never_changed() {
+        let layer = Tree::new();
+        layer.put("/bin/sh", b"sh", 0o755).unwrap();
+        layer.put("/etc/hosts", b"none", 0o644).unwrap();
+        let (one, other) = (Tree::over(&layer), Tree::over(&layer));
+        let view = View::new(one.clone(), false, Vec::new());
+        view.write("/etc/hosts", b"mine").unwrap();
+        view.write("/bin/a", b"").unwrap();
+        view.remove("/bin/sh").unwrap();
+        assert_eq!((view.list("/bin"), view.read("/bin/sh").err()), (Ok(vec!["a".into()]), Some(FileError::NotFound)));
+        view.remove("/bin/a").unwrap();
+        view.remove("/bin").unwrap();
+        assert_eq!(view.list("/"), Ok(vec!["etc".into()]));
+        view.make_directory("/bin").unwrap();
+        assert_eq!(view.list("/bin"), Ok(Vec::new()));
+        one.remove_all("/etc");
+        assert!(one.get("/etc/hosts").is_none() && one.get("/etc").is_none());
+        assert_eq!(other.list("/"), Ok(vec!["bin".into(), "etc".into()]));
+        assert_eq!(other.list("/bin"), Ok(vec!["sh".into()]));
+        assert!(matches!(other.get("/etc/hosts"), Some(Entry::File(content, _)) if *content == *b"none"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Containers: made, started, stopped, killed, removed; commands run in them; their logs read.
 
 use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, Reply, State, Stdin};
-use super::images::{Base, Repository, Tag};
+use super::images::Base;
 use super::log::{Line, Log, Stream};
 use super::memory::Memory;
 use super::program::{Guest, LogOutput, Machine, Runnable, Signals, SinkOutput};
@@ -30,11 +30,12 @@ impl Runtime {
             Some(sandbox) => sandbox.status.pod_uid.clone(),
             None => return Err(CriError::not_found(format!("failed to find sandbox id \"{sandbox_id}\": not found"))),
         };
-        let (repository, tag, image) = match self.disk.images.borrow().get(&*config.image_ref) {
+        let (repository, tag, layer, image) = match self.disk.images.borrow().get(&*config.image_ref) {
             // The status shows the first of the names that the image has here.
             Some(stored) => (
                 stored.repository,
                 stored.tag,
+                stored.layer.clone(),
                 stored.names.first().map_or_else(|| config.image_ref.clone(), Str::from),
             ),
             None => {
@@ -64,21 +65,7 @@ impl Runtime {
             uid: config.uid.unwrap_or(i64::from(repository.user)),
             gid: config.gid.unwrap_or(if config.uid.is_some() { 0 } else { i64::from(repository.user) }),
         };
-        let root = Tree::new();
-        for (path, content) in repository.files {
-            let _ = root.put(path, content.replace("{version}", tag.version).as_bytes(), 0o644);
-        }
-        if repository.shell {
-            let base = base(repository, tag);
-            tools::install(&root, base == Base::Busybox);
-            for directory in ["dev", "home", "opt", "proc", "root", "sys", "usr/bin", "var/log"] {
-                let _ = root.make_dirs(&format!("/{directory}"), 0o755);
-            }
-            if let Some(text) = base.os_release(repository.path, tag.version) {
-                let _ = root.put("/etc/os-release", text.as_bytes(), 0o644);
-            }
-        }
-        let _ = root.make_dirs("/tmp", 0o1777);
+        let root = Tree::over(&layer);
         let container = Container { status, config, repository, tag, log: Rc::default(), root, live: None };
         self.disk.containers.borrow_mut().insert(id.clone(), container);
         self.disk.pods.borrow_mut().entry(pod_uid.clone()).or_default().1.push(id.clone());
@@ -118,7 +105,7 @@ impl Runtime {
             files,
             image: container.repository,
             version: container.tag.version,
-            base: base(container.repository, container.tag),
+            base: container.repository.base_of(container.tag),
             user: u32::try_from(container.status.uid).unwrap_or(0),
             memory: Memory::new(config.memory_limit),
             signals: Signals::default(),
@@ -518,11 +505,6 @@ fn environment(
     env.entry("HOME".to_string()).or_insert_with(|| "/root".to_string());
     env.extend(config.env.iter().cloned());
     env
-}
-
-/// What an image of that tag is built on.
-fn base(repository: &Repository, tag: &Tag) -> Base {
-    if tag.name.contains("alpine") { Base::Busybox } else { repository.base }
 }
 
 /// What the runtime writes into each container's root.

@@ -345,11 +345,8 @@ impl Runtime {
                 stored.names.remove(&reference.to_string());
             }
         }
-        let stored = images.entry(key.clone()).or_insert_with(|| Stored {
-            repository: found.repository,
-            tag: found.tag,
-            names: BTreeSet::new(),
-        });
+        let stored =
+            images.entry(key.clone()).or_insert_with(|| Stored::new(found.repository, found.tag, BTreeSet::new()));
         if reference.digest.is_none() {
             stored.names.insert(reference.to_string());
         }

@@ -113,6 +113,15 @@ pub(super) struct Stored {
     pub repository: &'static Repository,
     pub tag: &'static Tag,
     pub names: BTreeSet<String>,
+    /// Its files, which its containers begin with.
+    pub layer: Rc<Tree>,
+}
+
+impl Stored {
+    /// An image under its first names.
+    pub fn new(repository: &'static Repository, tag: &'static Tag, names: BTreeSet<String>) -> Self {
+        Self { repository, tag, names, layer: super::images::unpacked(repository, tag) }
+    }
 }
 
 /// A pod's sandboxes and containers.
@@ -150,7 +159,7 @@ impl Disk {
         let pause = REPOSITORIES.iter().find(|r| r.path == "pause").and_then(|r| Some((r, r.tags.first()?)));
         if let Some((repository, tag)) = pause {
             let name = format!("{}/{}", repository.host, repository.path);
-            let stored = Stored { repository, tag, names: [format!("{name}:{}", tag.name)].into() };
+            let stored = Stored::new(repository, tag, [format!("{name}:{}", tag.name)].into());
             disk.images.borrow_mut().insert(format!("{name}@{}", digest(repository, tag)), stored);
         }
         Rc::new(disk)

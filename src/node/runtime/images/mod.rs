@@ -14,6 +14,8 @@ mod stress;
 
 use super::program::OwnProgram;
 use super::signal::Signal;
+use crate::files::Tree;
+use std::rc::Rc;
 
 /// A tag under which an image can be pulled.
 pub struct Tag {
@@ -89,6 +91,33 @@ pub struct Repository {
     pub base: Base,
     /// Its own programs, by the name in argv[0] (with or without its directory).
     pub programs: &'static [(&'static str, OwnProgram)],
+}
+
+impl Repository {
+    /// What an image of that tag is built on.
+    pub fn base_of(&self, tag: &Tag) -> Base {
+        if tag.name.contains("alpine") { Base::Busybox } else { self.base }
+    }
+}
+
+/// The files of an image.
+pub fn unpacked(repository: &Repository, tag: &Tag) -> Rc<Tree> {
+    let root = Tree::new();
+    for (path, content) in repository.files {
+        let _ = root.put(path, content.replace("{version}", tag.version).as_bytes(), 0o644);
+    }
+    if repository.shell {
+        let base = repository.base_of(tag);
+        super::tools::install(&root, base == Base::Busybox);
+        for directory in ["dev", "home", "opt", "proc", "root", "sys", "usr/bin", "var/log"] {
+            let _ = root.make_dirs(&format!("/{directory}"), 0o755);
+        }
+        if let Some(text) = base.os_release(repository.path, tag.version) {
+            let _ = root.put("/etc/os-release", text.as_bytes(), 0o644);
+        }
+    }
+    let _ = root.make_dirs("/tmp", 0o1777);
+    root
 }
 
 pub(super) const PATH: (&str, &str) = ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
