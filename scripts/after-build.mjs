@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { takeOut } from "./inline.mjs";
 import { cut } from "./split.mjs";
 
 const folder = process.env.TRUNK_STAGING_DIR;
@@ -13,12 +14,10 @@ await cut(folder);
 const page = join(folder, "index.html");
 let html = readFileSync(page, "utf8");
 
-html = html.replace(/<script([^>]*)>([\s\S]*?)<\/script>/g, (whole, attributes, text) => {
-  // `trunk serve` fills in its own script when it answers; a built page has none.
-  if (/\bsrc=/.test(attributes) || text.trim() === "" || text.includes("{{__trunk")) return whole;
+html = takeOut(html, (text) => {
   const name = `loader-${digest(text)}.js`;
   writeFileSync(join(folder, name), text);
-  return `<script${attributes.replace(/\s+nonce="[^"]*"/, "")} src="${name}"></script>`;
+  return name;
 });
 
 const built = readdirSync(folder).filter((name) => /\.(js|wasm|css)$/.test(name)).sort();

@@ -7,7 +7,7 @@ use api::rest::{
     Answer, Body, Channel, ClientFrame, Credential, ExecOptions, LogOptions, Query, Request, Response, ServerFrame,
     Target, Verb,
 };
-use api::{Status, Str};
+use api::{Status, Str, meta_v1};
 use futures_util::{FutureExt, StreamExt};
 use sim::sync::mpsc;
 use sim::{Addr, Conn};
@@ -141,9 +141,19 @@ async fn relay(
     let server = &call.server;
     let address = kubelet(server, &pod.spec.node_name)?;
     let Target::Path(path) = request.target.clone() else { return Err(Status::internal("no path")) };
+    // Errors of Go that are no Status pass without a reason (`responsewriters.ErrorToAPIStatus`).
     let unreachable = |error: sim::NetError| {
-        let method = if request.verb == Verb::Get { "Get" } else { "error dialing backend: dial" };
-        Status::internal(format!("{method} \"https://{address}{path}\": dial tcp {address}: {error}"))
+        let dial = format!("dial tcp {address}: {error}");
+        let message = match request.verb {
+            Verb::Get => format!("Get \"https://{address}{path}\": {dial}"),
+            _ => format!("error dialing backend: {dial}"),
+        };
+        Status::from_object(meta_v1::Status {
+            status: "Failure".into(),
+            code: 500,
+            message: message.into(),
+            ..meta_v1::Status::default()
+        })
     };
     let kubelet = server.ctx.connect(address).await.map_err(unreachable)?;
     let broken = |error: sim::NetError| Status::internal(format!("error reading from the kubelet: {error}"));

@@ -1,4 +1,5 @@
 // The page's start, and what is shown where it can't.
+import { takeOut } from "../../scripts/inline.mjs";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start } from "./browser.mjs";
@@ -54,4 +55,14 @@ test("without JavaScript a sentence says so", async () => {
   // (Text is not looked for inside of noscript.)
   await page.locator("noscript .outline-note").waitFor();
   await close();
+});
+
+test("inline scripts become files, but for what trunk has yet to fill in", () => {
+  // As trunk 0.21 puts it into a page that it serves.
+  const reload = `<script>const address = '{{__TRUNK_ADDRESS__}}';</script>`;
+  const texts = [];
+  const file = (text) => `a${texts.push(text)}.js`;
+  const html = takeOut(`<script type="module" nonce="x">start()</script><script src="boot.js"></script>${reload}`, file);
+  assert.equal(html, `<script type="module" src="a1.js"></script><script src="boot.js"></script>${reload}`);
+  assert.deepEqual(texts, ["start()"]);
 });

@@ -252,7 +252,9 @@ impl App {
                 if !checked && self.waiting == Some(result.id) {
                     self.waiting = None;
                     self.answer_open = true;
-                    self.armed = self.armed && result.action != ManifestAction::Apply;
+                    // What was refused has no story: the next Apply has it.
+                    let refused = result.documents.iter().all(|document| document.outcome == view::Outcome::Refused);
+                    self.armed = self.armed && (result.action != ManifestAction::Apply || refused);
                 }
                 if result.id == self.next_id {
                     self.problems = Rc::new(result.problems.clone());

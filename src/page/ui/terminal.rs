@@ -123,7 +123,12 @@ pub fn Term(props: &TermProps) -> Html {
             let key = match event.key().as_str() {
                 "Enter" if open => TermKey::Take(usize::MAX),
                 "Enter" => TermKey::Submit,
-                "Tab" if event.shift_key() || std::mem::take(&mut *leaving.borrow_mut()) || busy => return,
+                "Tab" if event.shift_key() || std::mem::take(&mut *leaving.borrow_mut()) => return,
+                // What runs completes nothing, and the keys that follow are meant for it.
+                "Tab" if busy => {
+                    event.prevent_default();
+                    return;
+                }
                 "Tab" => TermKey::Tab,
                 "ArrowUp" if open => TermKey::Choose(false),
                 "ArrowDown" if open => TermKey::Choose(true),

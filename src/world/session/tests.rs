@@ -322,6 +322,50 @@ fn a_pod_is_run_and_attached_to() {
 }
 
 #[test]
+fn a_short_name_is_completed_to_what_it_stands_for() {
+    let mut page = booted();
+    let mut first = |line: &str| {
+        page.send(ToWorld::Complete { id: 9, line: line.into(), cursor: line.len() as u32 });
+        page.pass(20);
+        let found = page.heard.drain(..).find_map(|m| match m {
+            ToPage::Completions(answer) => Some(answer.candidates),
+            _ => None,
+        });
+        found.and_then(|all| all.first().map(|c| c.text.clone())).unwrap_or_default()
+    };
+    assert_eq!(first("kubectl get po"), "pods");
+    assert_eq!(first("kubectl get pod"), "podcertificaterequests");
+    assert_eq!(first("kubectl get s"), "secrets");
+}
+
+#[test]
+fn logs_of_a_node_that_cannot_be_reached() {
+    let mut page = booted();
+    page.send(ToWorld::Command { id: 1, text: "kubectl run web --image=nginx\n".into() });
+    page.pass(8000);
+    for node in ["node-1", "node-2", "node-3"] {
+        page.send(ToWorld::Fault { line: format!("cluster cut {node}") });
+    }
+    page.heard.clear();
+    let text = "kubectl logs web; kubectl exec web -- date\n";
+    page.send(ToWorld::Command { id: 2, text: text.into() });
+    page.pass(70_000);
+    let said: String = page
+        .heard
+        .iter()
+        .filter_map(|m| match m {
+            ToPage::Output { stream: Stream::Err, text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    // What Go's errors become that are no Status (ErrorToAPIStatus): no reason.
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("Error from server: Get \"https://172.18.0."), "{said}");
+    assert!(lines[0].ends_with(":10250: i/o timeout"), "{said}");
+    assert!(lines[1].starts_with("Error from server: error dialing backend: dial tcp 172.18.0."), "{said}");
+}
+
+#[test]
 fn a_pod_that_fits_nowhere_says_why() {
     let mut page = booted();
     page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: HUGE.into(), story: false });

@@ -29,7 +29,12 @@ pub fn complete(world: &World, id: u32, line: &str, cursor: usize) -> Completion
     let words: Vec<&str> = part.get(..word_at).unwrap_or_default().split_whitespace().collect();
     let mut found = candidates(world, &words, word);
     found.retain(|c| c.text.starts_with(word));
-    found.sort_small_by(|a, b| a.text.cmp(&b.text));
+    // Whose short name is there already comes first: `po` means pods.
+    let meant = api::scheme::resources().iter().find(|kind| kind.short_names.contains(&word)).map(|kind| kind.plural);
+    found.sort_small_by(|a, b| {
+        let later = |text: &str| meant != Some(text);
+        later(&a.text).cmp(&later(&b.text)).then_with(|| a.text.cmp(&b.text))
+    });
     found.dedup_by(|a, b| a.text == b.text);
     found.truncate(200);
     Completions { id, from: u32::try_from(start + word_at).unwrap_or(0), candidates: found }
