@@ -10,8 +10,9 @@ const KIB = 1024;
 // The budget of the first use is 900 KiB by brotli and 1.1 MiB by gzip. It is not met; these bounds keep what was
 // reached from growing.
 const FIRST = { gzip: 2200 * KIB, brotli: 1700 * KIB };
-// With the second half of the world, which comes when the cluster stands there.
-const ALL = { gzip: 3300 * KIB, brotli: 2500 * KIB };
+// With the second half of the world, which comes when the cluster stands there: what few visits use lies there, CEL with
+// the policies written in it and the allocation of devices among it.
+const ALL = { gzip: 3500 * KIB, brotli: 2700 * KIB };
 const LATER = "world_rest.wasm";
 
 let chromium;
