@@ -1,10 +1,10 @@
 //! Waiting for a pod to come to something (`watchtools.UntilWithSync`).
 
+use super::wait::watched;
 use crate::error::Error;
-use crate::server::Watched;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
-use ::api::rest::{EventType, ListOptions};
+use ::api::rest::EventType;
 use std::time::Duration;
 
 /// The pod, once `done` holds for it; an error if it is deleted, or `limit` is over (zero: no limit).
@@ -16,34 +16,20 @@ pub async fn pod_until(
     mut done: impl FnMut(&Value) -> bool,
 ) -> Result<Value, Error> {
     let pods = k.known("", "pods")?;
-    let watching = async {
-        loop {
-            let mut options = ListOptions {
-                field_selector: format!("metadata.name={name}").as_str().into(),
-                ..ListOptions::default()
-            };
-            let list = k.list_page(&pods, ns, &options).await?;
-            if let Some(pod) = list.list("items").iter().find(|pod| done(pod)) {
-                return Ok(pod.clone());
-            }
-            options.resource_version = list.str("metadata/resourceVersion").into();
-            let mut stream = k.watch(&pods, ns, options, false).await?;
-            while let Some((event, what)) = stream.event().await? {
-                let Watched::Object(pod) = what else { continue };
-                if event == EventType::Deleted {
-                    return Err(Error::Status(Box::new(object([
-                        ("reason", "NotFound".into()),
-                        ("message", "pods \"\" not found".into()),
-                    ]))));
-                }
-                if done(&pod) {
-                    return Ok(pod);
-                }
-            }
-            // The server ended the watch: list again, as a reflector does.
-            k.ctx.sleep(Duration::from_secs(1)).await;
-        }
-    };
+    let watching = watched(
+        k,
+        &pods,
+        ns,
+        name,
+        || Ok(None),
+        |event, pod| match event {
+            EventType::Deleted => Err(Error::Status(Box::new(object([
+                ("reason", "NotFound".into()),
+                ("message", "pods \"\" not found".into()),
+            ])))),
+            _ => Ok(done(pod)),
+        },
+    );
     if limit.is_zero() {
         return watching.await;
     }

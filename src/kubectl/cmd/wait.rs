@@ -3,6 +3,7 @@
 use crate::builder::{Builder, Info, Visit};
 use crate::error::Error;
 use crate::jsonpath::{JsonPath, relaxed};
+use crate::mapping::Mapping;
 use crate::print::human::quote;
 use crate::print::object::for_write;
 use crate::server::Watched;
@@ -223,45 +224,56 @@ pub async fn until(
     must_exist: bool,
     mut done: impl FnMut(EventType, &Value) -> Result<bool, Error>,
 ) -> Result<Value, Error> {
-    let left = |k: &Kubectl<'_>| deadline.since(k.ctx.now());
-    let body = async {
-        loop {
-            let mut options = ListOptions {
-                field_selector: format!("metadata.name={}", info.name).as_str().into(),
-                ..ListOptions::default()
-            };
-            let list = k.list_page(&info.mapping, &info.namespace, &options).await?;
-            let Some(object) = list.list("items").first() else {
-                if must_exist {
-                    return Err(Error::Status(Box::new(crate::value::object([
-                        ("reason", "NotFound".into()),
-                        (
-                            "message",
-                            format!("{} {} not found", info.mapping.group_resource(), quote(&info.name)).into(),
-                        ),
-                    ]))));
-                }
-                return Ok(info.object.clone());
-            };
-            if done(EventType::Added, object)? {
-                return Ok(object.clone());
-            }
-            options.resource_version = list.str("metadata/resourceVersion").into();
-            let mut stream = k.watch(&info.mapping, &info.namespace, options, false).await?;
-            while let Some((event, what)) = stream.event().await? {
-                if let Watched::Object(o) = what
-                    && done(event, &o)?
-                {
-                    return Ok(o);
-                }
-            }
-            // The server ended the watch: list again, as a reflector does.
-            k.ctx.sleep(Duration::from_secs(1)).await;
+    let absent = || {
+        if must_exist {
+            return Err(Error::Status(Box::new(crate::value::object([
+                ("reason", "NotFound".into()),
+                ("message", format!("{} {} not found", info.mapping.group_resource(), quote(&info.name)).into()),
+            ]))));
         }
+        Ok(Some(info.object.clone()))
     };
-    match k.ctx.timeout(left(k), body).await {
+    let body = watched(k, &info.mapping, &info.namespace, &info.name, absent, &mut done);
+    match k.ctx.timeout(deadline.since(k.ctx.now()), body).await {
         Ok(result) => result,
         Err(_) => Err(timed_out(info)),
+    }
+}
+
+/// Lists and watches one object without end until `done` says so; what `absent` gives is the answer where the list has
+/// none.
+pub async fn watched(
+    k: &Kubectl<'_>,
+    mapping: &Mapping,
+    namespace: &str,
+    name: &str,
+    absent: impl Fn() -> Result<Option<Value>, Error>,
+    mut done: impl FnMut(EventType, &Value) -> Result<bool, Error>,
+) -> Result<Value, Error> {
+    loop {
+        let mut options =
+            ListOptions { field_selector: format!("metadata.name={name}").as_str().into(), ..ListOptions::default() };
+        let list = k.list_page(mapping, namespace, &options).await?;
+        match list.list("items").first() {
+            Some(object) if done(EventType::Added, object)? => return Ok(object.clone()),
+            Some(_) => {}
+            None => {
+                if let Some(answer) = absent()? {
+                    return Ok(answer);
+                }
+            }
+        }
+        options.resource_version = list.str("metadata/resourceVersion").into();
+        let mut stream = k.watch(mapping, namespace, options, false).await?;
+        while let Some((event, what)) = stream.event().await? {
+            if let Watched::Object(object) = what
+                && done(event, &object)?
+            {
+                return Ok(object);
+            }
+        }
+        // The server ended the watch: list again, as a reflector does.
+        k.ctx.sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -11,6 +11,7 @@ use super::state::{Container, Feed, Live, Watchers, parse_ip};
 use super::tools;
 use crate::files::{Tree, View};
 use api::Str;
+use futures_util::future::{Either, select};
 use shell::process::{Bytes, Files, Input, LocalFuture, Output, Process};
 use shell::tty::{Tty, TtyOutput};
 use sim::Duration;
@@ -171,17 +172,17 @@ impl Runtime {
                 }
             };
             let running = async {
-                match futures_util::future::select(running, Box::pin(typed)).await {
-                    futures_util::future::Either::Left((code, _)) => code,
-                    futures_util::future::Either::Right((never, _)) => never,
+                match select(running, Box::pin(typed)).await {
+                    Either::Left((code, _)) => code,
+                    Either::Right((never, _)) => never,
                 }
             };
             futures_util::pin_mut!(exhausted, running);
-            match futures_util::future::select(exhausted, running).await {
-                futures_util::future::Either::Left(_) => {
+            match select(exhausted, running).await {
+                Either::Left(_) => {
                     runtime.ended(&of, Signal::Kill.exit_code(), "OOMKilled");
                 }
-                futures_util::future::Either::Right((code, _)) => {
+                Either::Right((code, _)) => {
                     runtime.ctx.sleep(runtime.settings.costs.exit).await;
                     runtime.ended(&of, code, "");
                 }
@@ -355,26 +356,13 @@ impl Runtime {
         };
         let process = Process { args: argv, env, cwd, files: machine.files.clone(), stdin, stdout, stderr };
         let signals = Signals::default();
-        let interrupted = tty.map(|tty| interrupted(tty, signals.clone(), self.ctx.clone()));
+        let interrupted = Box::pin(interrupted(tty, signals.clone(), self.ctx.clone()));
         let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals, machine });
         // The command dies with the container.
-        let killed = async {
-            let interrupted = futures_util::future::OptionFuture::from(interrupted);
-            let interrupted = async {
-                match interrupted.await {
-                    Some(code) => code,
-                    None => std::future::pending().await,
-                }
-            };
-            futures_util::pin_mut!(ended, interrupted);
-            match futures_util::future::select(ended, interrupted).await {
-                futures_util::future::Either::Left(_) => Signal::Kill.exit_code(),
-                futures_util::future::Either::Right((code, _)) => code,
-            }
-        };
-        match futures_util::future::select(running, Box::pin(killed)).await {
-            futures_util::future::Either::Left((code, _)) => Ok(code & 0xff),
-            futures_util::future::Either::Right((code, _)) => Ok(code),
+        match select(running, select(ended, interrupted)).await {
+            Either::Left((code, _)) => Ok(code & 0xff),
+            Either::Right((Either::Left(_), _)) => Ok(Signal::Kill.exit_code()),
+            Either::Right((Either::Right((code, _)), _)) => Ok(code),
         }
     }
 
@@ -461,7 +449,8 @@ impl Runtime {
 
 /// Passes on the signals of a terminal's keys; the exit code once one comes that the program takes no notice of,
 /// which therefore ends it.
-async fn interrupted(tty: Tty, signals: Signals, ctx: sim::Ctx) -> i32 {
+async fn interrupted(tty: Option<Tty>, signals: Signals, ctx: sim::Ctx) -> i32 {
+    let Some(tty) = tty else { return std::future::pending().await };
     loop {
         let Some(signal) = Signal::parse(tty.next_signal().await) else { continue };
         signals.send(signal);
