@@ -23,8 +23,7 @@ DYNAMIC_TYPES = re.compile(
     r'core_v1::(AWS|Azure|Ceph|Cinder|FC|Flex|Flocker|GCE|GitRepo|Gluster|ISCSI|Photon|Portworx|Quobyte|RBD|ScaleIO|'
     r'StorageOS|Vsphere|ClusterTrust|PodCertificateProj|ComponentS|ComponentC|ConfigMapNodeConfig|NodeConfig|'
     r'PodVolumeHealth|SELinux|WindowsSec|AppArmor)|meta_v1::API(GroupList|Versions)|'
-    r'resource_v1::(\w+List$|DeviceTaintRule|DeviceTaintSelector|NodeAllocatable|DeviceDerived|NetworkDevice|'
-    r'AllocatedDevice|CapacityRequest|Opaque)')
+    r'resource_v1::(\w+List$|NodeAllocatable|DeviceDerived|NetworkDevice|Opaque)')
 # Struct fields of these names are shared between versions of an object.
 SHARED = {'spec', 'status', 'template', 'jobTemplate'}
 

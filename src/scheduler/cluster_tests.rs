@@ -4,7 +4,7 @@
 use crate::tests::decode;
 use crate::{Config, Scheduler};
 use api::core_v1::{Node, Pod};
-use api::resource_v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
+use api::resource_v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use api::rest::Credential;
 use api::{Resource, Rev};
 use apiserver::etcd_storage::Stored;
@@ -176,5 +176,53 @@ fn whoever_is_less_important_loses_what_it_was_promised() {
             let low: Rev<Pod> = client.get("default", name).await.unwrap();
             assert!(!low.metadata.deletion_timestamp.is_zero(), "{name}");
         }
+    });
+}
+
+#[test]
+fn devices_are_tainted_by_rules_and_shared_by_capacity() {
+    with_cluster(|ctx, client| async move {
+        node(&client, "node-1").await;
+        create::<DeviceClass>(&client, "metadata: {name: gpu.example.com}\nspec: {}").await;
+        create::<ResourceSlice>(
+            &client,
+            "metadata: {name: gpus}\nspec: {driver: gpu.example.com, nodeName: node-1, pool: {name: node-1, generation: 1, \
+             resourceSliceCount: 1}, devices: [{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: \
+             10Gi, requestPolicy: {default: 1Gi, validRange: {min: 1Gi, step: 1Gi}}}}}]}",
+        )
+        .await;
+        let rule =
+            "metadata: {name: broken}\nspec: {deviceSelector: {device: gpu-0}, taint: {key: k, effect: NoSchedule}}";
+        create::<DeviceTaintRule>(&client, rule).await;
+        for (name, memory) in [("one", "5500Mi"), ("two", "2Gi"), ("three", "3Gi")] {
+            let text = format!(
+                "metadata: {{name: {name}, namespace: default}}\nspec: {{devices: {{requests: [{{name: r, exactly: \
+                 {{deviceClassName: gpu.example.com, capacity: {{requests: {{memory: {memory}}}}}}}}}]}}}}"
+            );
+            create::<ResourceClaim>(&client, &text).await;
+        }
+        pod(&client, "one", "resourceClaimName: one").await;
+        ctx.sleep(Duration::from_secs(3)).await;
+        let text = "0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 \
+                    Preemption is not helpful for scheduling.";
+        assert_eq!(says(&client, "one").await, (String::new(), text.into()));
+        // Without the taint it is tried again.
+        client.delete::<DeviceTaintRule>("", "broken", &Default::default()).await.unwrap();
+        ctx.sleep(Duration::from_secs(3)).await;
+        assert_eq!(says(&client, "one").await.0, "node-1");
+        pod(&client, "two", "resourceClaimName: two").await;
+        pod(&client, "three", "resourceClaimName: three").await;
+        ctx.sleep(Duration::from_secs(3)).await;
+        assert_eq!(says(&client, "two").await.0, "node-1", "{}", says(&client, "two").await.1);
+        assert_eq!(says(&client, "three").await, (String::new(), text.into()));
+        let mut shares = Vec::new();
+        for (name, memory) in [("one", "6Gi"), ("two", "2Gi")] {
+            let claim: Rev<ResourceClaim> = client.get("default", name).await.unwrap();
+            let result = claim.status.allocation.get().and_then(|a| a.devices.results.first()).expect("a result");
+            let consumed = result.consumed_capacity.get("memory").map(ToString::to_string);
+            assert_eq!(consumed.as_deref(), Some(memory));
+            shares.push(result.share_id.get().expect("a share").to_string());
+        }
+        assert!(shares[0].len() == 36 && shares[0] != shares[1]);
     });
 }

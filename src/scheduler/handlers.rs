@@ -1,7 +1,7 @@
 //! What the scheduler watches, and what each change does to its cache and queue (`eventhandlers.go`).
 
 use crate::change::{About, Change};
-use crate::devices::Devices;
+use crate::devices::{self, Devices};
 use crate::executor::Preempting;
 use crate::framework::Gates;
 use crate::node_info::{PodInfo, PodKey};
@@ -11,7 +11,7 @@ use crate::storage::Storage;
 use api::apps_v1::{ReplicaSet, StatefulSet};
 use api::core_v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service};
 use api::policy_v1::PodDisruptionBudget;
-use api::resource_v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use api::resource_v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use api::selector::{LabelSelector, Requirement};
 use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use api::{OStr, Rev, Str};
@@ -39,6 +39,7 @@ pub(crate) struct Informers {
     capacities: Informer<CSIStorageCapacity>,
     resource_claims: Informer<ResourceClaim>,
     slices: Informer<ResourceSlice>,
+    taint_rules: Informer<DeviceTaintRule>,
     device_classes: Informer<DeviceClass>,
     attachments: Informer<VolumeAttachment>,
 }
@@ -68,6 +69,7 @@ impl Informers {
             capacities: Informer::new(client.clone(), all()),
             resource_claims: Informer::new(client.clone(), all()),
             slices: Informer::new(client.clone(), all()),
+            taint_rules: Informer::new(client.clone(), all()),
             device_classes: Informer::new(client.clone(), all()),
             attachments: Informer::new(client.clone(), all()),
         }
@@ -89,6 +91,7 @@ impl Informers {
         self.capacities.run();
         self.resource_claims.run();
         self.slices.run();
+        self.taint_rules.run();
         self.device_classes.run();
         self.attachments.run();
     }
@@ -109,6 +112,7 @@ impl Informers {
         self.capacities.synced().await;
         self.resource_claims.synced().await;
         self.slices.synced().await;
+        self.taint_rules.synced().await;
         self.device_classes.synced().await;
         self.attachments.synced().await;
     }
@@ -129,7 +133,8 @@ impl Informers {
         }
     }
     pub fn gates(&self) -> Gates {
-        let devices = Devices::new(self.resource_claims.lister(), self.slices.lister(), self.device_classes.lister());
+        let (claims, slices) = (self.resource_claims.lister(), self.slices.lister());
+        let devices = Devices::new(claims, slices, self.taint_rules.lister(), self.device_classes.lister());
         Gates { pods: self.pods.lister(), preempting: Preempting::default(), devices }
     }
     pub fn budgets(&self) -> Vec<Rev<PodDisruptionBudget>> {
@@ -236,6 +241,18 @@ fn register_devices(inner: &Rc<Inner>) {
             Delta::Deleted(_) => return,
         };
         own.changed(change, &About::Nothing, delta.revision());
+    });
+    let own = inner.clone();
+    inner.informers.taint_rules.on(move |delta| {
+        let (old, new) = match delta {
+            Delta::Added(new) => (None, Some(&**new)),
+            Delta::Updated { old, new } => (Some(&**old), Some(&**new)),
+            Delta::Deleted(old) => (Some(&**old), None),
+        };
+        // The slices are seen with other taints.
+        if devices::taints_change(old, new, &own.informers.slices.lister().list()) {
+            own.changed(Change::ResourceSliceUpdated, &About::Nothing, delta.revision());
+        }
     });
     let own = inner.clone();
     inner.informers.device_classes.on(move |delta| {

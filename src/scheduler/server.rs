@@ -252,7 +252,8 @@ async fn schedule_one(inner: &Rc<Inner>, pod: Queued, start: &mut usize, rng: &m
         }
         (None, Some(node)) => {
             let found = dynamic_resources::chosen(&cycle, &node);
-            let promises = found.map(|(claims, found)| inner.gates.devices.reserve(claims, found)).unwrap_or_default();
+            let mut reserve = |(claims, found)| inner.gates.devices.reserve(claims, found, rng);
+            let promises = found.map(&mut reserve).unwrap_or_default();
             binding::bind(inner, pod, outcome, node, promises);
         }
         (None, None) => no_fit(inner, pod, outcome, &cycle, rng).await,

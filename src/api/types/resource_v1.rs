@@ -2,6 +2,17 @@
 
 use super::*;
 
+#[derive(Clone, Default)]
+pub struct AllocatedDeviceStatus {
+    pub conditions: List<meta_v1::Condition>,
+    pub data: Raw,
+    pub device: Str,
+    pub driver: Str,
+    pub network_data: Slot,
+    pub pool: Str,
+    pub share_id: OStr,
+}
+object!(AllocatedDeviceStatus ALLOCATED_DEVICE_STATUS { 0 conditions, 1 data, 2 device, 3 driver, 4 network_data slot, 5 pool, 6 share_id });
 pub static ALLOCATED_DEVICE_STATUS: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.AllocatedDeviceStatus",
     fields: &[
@@ -16,7 +27,7 @@ pub static ALLOCATED_DEVICE_STATUS: TypeDesc = TypeDesc {
     order: &[3, 5, 2, 6, 0, 1, 4],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<AllocatedDeviceStatus>),
 };
 
 #[derive(Clone, Default)]
@@ -55,6 +66,13 @@ pub static CEL_DEVICE_SELECTOR: TypeDesc = TypeDesc {
     typed: Some(new::<CELDeviceSelector>),
 };
 
+#[derive(Clone, Default)]
+pub struct CapacityRequestPolicy {
+    pub default: Option<Quantity>,
+    pub valid_range: Ptr<resource_v1::CapacityRequestPolicyRange>,
+    pub valid_values: List<Quantity>,
+}
+object!(CapacityRequestPolicy CAPACITY_REQUEST_POLICY { 0 default, 1 valid_range, 2 valid_values });
 pub static CAPACITY_REQUEST_POLICY: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.CapacityRequestPolicy",
     fields: &[
@@ -65,9 +83,16 @@ pub static CAPACITY_REQUEST_POLICY: TypeDesc = TypeDesc {
     order: &[0, 2, 1],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<CapacityRequestPolicy>),
 };
 
+#[derive(Clone, Default)]
+pub struct CapacityRequestPolicyRange {
+    pub max: Option<Quantity>,
+    pub min: Option<Quantity>,
+    pub step: Option<Quantity>,
+}
+object!(CapacityRequestPolicyRange CAPACITY_REQUEST_POLICY_RANGE { 0 max, 1 min, 2 step });
 pub static CAPACITY_REQUEST_POLICY_RANGE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.CapacityRequestPolicyRange",
     fields: &[
@@ -78,7 +103,7 @@ pub static CAPACITY_REQUEST_POLICY_RANGE: TypeDesc = TypeDesc {
     order: &[1, 0, 2],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<CapacityRequestPolicyRange>),
 };
 
 #[derive(Clone, Default)]
@@ -241,10 +266,10 @@ pub static DEVICE_ATTRIBUTE: TypeDesc = TypeDesc {
 
 #[derive(Clone, Default)]
 pub struct DeviceCapacity {
-    pub request_policy: Slot,
+    pub request_policy: Ptr<resource_v1::CapacityRequestPolicy>,
     pub value: Quantity,
 }
-object!(DeviceCapacity DEVICE_CAPACITY { 0 request_policy slot, 1 value });
+object!(DeviceCapacity DEVICE_CAPACITY { 0 request_policy, 1 value });
 pub static DEVICE_CAPACITY: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceCapacity",
     fields: &[
@@ -544,6 +569,16 @@ pub static DEVICE_TAINT: TypeDesc = TypeDesc {
     typed: Some(new::<DeviceTaint>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceTaintRule {
+    pub api_version: Str,
+    pub kind: Str,
+    pub metadata: meta_v1::ObjectMeta,
+    pub spec: Shared<resource_v1::DeviceTaintRuleSpec>,
+    pub status: Shared<resource_v1::DeviceTaintRuleStatus>,
+}
+object!(DeviceTaintRule DEVICE_TAINT_RULE kind { 0 api_version, 1 kind, 2 metadata, 3 spec, 4 status });
+resource!(DeviceTaintRule RESOURCE_V1_DEVICE_TAINT_RULE);
 pub static DEVICE_TAINT_RULE: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceTaintRule",
     fields: &[
@@ -556,7 +591,7 @@ pub static DEVICE_TAINT_RULE: TypeDesc = TypeDesc {
     order: &[1, 0, 2, 3, 4],
     atomic: false,
     kind: Some(&table::RESOURCE_V1_DEVICE_TAINT_RULE),
-    typed: None,
+    typed: Some(new::<DeviceTaintRule>),
 };
 
 pub static DEVICE_TAINT_RULE_LIST: TypeDesc = TypeDesc {
@@ -573,6 +608,12 @@ pub static DEVICE_TAINT_RULE_LIST: TypeDesc = TypeDesc {
     typed: None,
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceTaintRuleSpec {
+    pub device_selector: Ptr<resource_v1::DeviceTaintSelector>,
+    pub taint: resource_v1::DeviceTaint,
+}
+object!(DeviceTaintRuleSpec DEVICE_TAINT_RULE_SPEC { 0 device_selector, 1 taint });
 pub static DEVICE_TAINT_RULE_SPEC: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceTaintRuleSpec",
     fields: &[
@@ -582,9 +623,14 @@ pub static DEVICE_TAINT_RULE_SPEC: TypeDesc = TypeDesc {
     order: &[0, 1],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceTaintRuleSpec>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceTaintRuleStatus {
+    pub conditions: List<meta_v1::Condition>,
+}
+object!(DeviceTaintRuleStatus DEVICE_TAINT_RULE_STATUS { 0 conditions });
 pub static DEVICE_TAINT_RULE_STATUS: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceTaintRuleStatus",
     fields: &[
@@ -593,9 +639,16 @@ pub static DEVICE_TAINT_RULE_STATUS: TypeDesc = TypeDesc {
     order: &[0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceTaintRuleStatus>),
 };
 
+#[derive(Clone, Default)]
+pub struct DeviceTaintSelector {
+    pub device: OStr,
+    pub driver: OStr,
+    pub pool: OStr,
+}
+object!(DeviceTaintSelector DEVICE_TAINT_SELECTOR { 0 device, 1 driver, 2 pool });
 pub static DEVICE_TAINT_SELECTOR: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.DeviceTaintSelector",
     fields: &[
@@ -606,7 +659,7 @@ pub static DEVICE_TAINT_SELECTOR: TypeDesc = TypeDesc {
     order: &[1, 2, 0],
     atomic: false,
     kind: None,
-    typed: None,
+    typed: Some(new::<DeviceTaintSelector>),
 };
 
 #[derive(Clone, Default)]
@@ -805,10 +858,10 @@ pub static RESOURCE_CLAIM_SPEC: TypeDesc = TypeDesc {
 #[derive(Clone, Default)]
 pub struct ResourceClaimStatus {
     pub allocation: Ptr<resource_v1::AllocationResult>,
-    pub devices: Slot,
+    pub devices: List<resource_v1::AllocatedDeviceStatus>,
     pub reserved_for: List<resource_v1::ResourceClaimConsumerReference>,
 }
-object!(ResourceClaimStatus RESOURCE_CLAIM_STATUS { 0 allocation, 1 devices slot, 2 reserved_for });
+object!(ResourceClaimStatus RESOURCE_CLAIM_STATUS { 0 allocation, 1 devices, 2 reserved_for });
 pub static RESOURCE_CLAIM_STATUS: TypeDesc = TypeDesc {
     name: "io.k8s.api.resource.v1.ResourceClaimStatus",
     fields: &[

@@ -1,17 +1,18 @@
 //! Looks for devices for claims on a node (`structured/internal/incubating/allocator_incubating.go`): one claim after
 //! the other, one request after the other, one device after the other, and back where that leads nowhere.
 
-use super::DeviceId;
+use super::capacity::{self, Amounts};
 use super::pools::{self, Pool, devices, node_matches};
 use super::selectors::{self, NoAnswer};
+use super::{DeviceId, InUse};
 use crate::node_info::NodeInfo;
 use api::core_v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use api::resource_claim::{qualified, tolerates};
 use api::resource_v1::{
-    AllocationResult, Device, DeviceAllocationConfiguration, DeviceAttribute, DeviceClass, DeviceConstraint,
-    DeviceRequestAllocationResult, DeviceSelector, DeviceToleration, ResourceClaim, ResourceSlice,
+    AllocationResult, CapacityRequirements, Device, DeviceAllocationConfiguration, DeviceAttribute, DeviceClass,
+    DeviceConstraint, DeviceRequestAllocationResult, DeviceSelector, DeviceToleration, ResourceClaim, ResourceSlice,
 };
-use api::{List, Ptr, Quantity, Rev, Str};
+use api::{List, Map, OStr, Ptr, Quantity, Rev, Str};
 use client::Lister;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -43,6 +44,8 @@ struct Request<'a> {
     admin: bool,
     selectors: &'a [DeviceSelector],
     tolerations: &'a List<DeviceToleration>,
+    /// How much it wants of each device.
+    capacity: Option<&'a CapacityRequirements>,
 }
 
 impl Request<'_> {
@@ -63,8 +66,27 @@ struct Place<'a> {
     id: DeviceId,
 }
 
-/// A device that a claim gets: (the request, which of its alternatives, the place).
-type Chosen = (usize, usize, usize);
+impl Place<'_> {
+    /// Whether several claims may have it.
+    fn is_shared(&self) -> bool {
+        self.device.allow_multiple_allocations == Some(true)
+    }
+    fn name(&self) -> String {
+        let (driver, pool, device) = &self.id;
+        format!("{driver}/{pool}/{device}")
+    }
+}
+
+/// A device that a claim gets.
+#[derive(Clone)]
+struct Chosen {
+    request: usize,
+    /// Which of the request's alternatives.
+    alternative: usize,
+    place: usize,
+    /// What it takes of the device's capacity.
+    consumed: Map<Quantity>,
+}
 
 struct Search<'a> {
     node: &'a NodeInfo,
@@ -73,7 +95,7 @@ struct Search<'a> {
     places: Vec<Place<'a>>,
     /// The alternatives of each request of each claim.
     requests: Rc<Vec<Vec<Vec<Request<'a>>>>>,
-    allocated: &'a BTreeSet<DeviceId>,
+    in_use: &'a InUse,
     chosen: Vec<Vec<Chosen>>,
     /// What selectors said, by claim, request, alternative and place.
     selectable: BTreeMap<(usize, usize, usize, usize), bool>,
@@ -86,7 +108,7 @@ pub(super) fn allocate(
     node: &NodeInfo,
     slices: &[Rev<ResourceSlice>],
     classes: &Lister<DeviceClass>,
-    allocated: &BTreeSet<DeviceId>,
+    in_use: &InUse,
 ) -> Result<Vec<AllocationResult>, Failure> {
     let pools = pools::gather(slices, &node.node);
     let mut places = Vec::new();
@@ -104,7 +126,7 @@ pub(super) fn allocate(
         pools,
         places,
         requests: Rc::default(),
-        allocated,
+        in_use,
         chosen: vec![Vec::new(); claims.len()],
         selectable: BTreeMap::new(),
         steps: 0,
@@ -143,16 +165,17 @@ impl<'a> Search<'a> {
                 Some(e) => vec![(
                     (&request.name, None, &e.device_class_name),
                     (&e.allocation_mode, e.count),
-                    (e.admin_access == Some(true), &e.selectors, &e.tolerations),
+                    (e.admin_access == Some(true), &e.selectors, &e.tolerations, e.capacity.get()),
                 )],
                 None => (request.first_available.iter())
                     .map(|s| {
                         let name = (&s.name, Some(&request.name), &s.device_class_name);
-                        (name, (&s.allocation_mode, s.count), (false, &s.selectors, &s.tolerations))
+                        let what = (false, &s.selectors, &s.tolerations, s.capacity.get());
+                        (name, (&s.allocation_mode, s.count), what)
                     })
                     .collect(),
             };
-            for ((name, parent, class), (mode, count), (admin, selectors, tolerations)) in wanted {
+            for ((name, parent, class), (mode, count), (admin, selectors, tolerations, capacity)) in wanted {
                 let about = format!("claim {}, request {name}", object(claim));
                 let class = classes.get("", class).ok_or_else(|| {
                     let quoted = api::go::quote(class);
@@ -160,7 +183,8 @@ impl<'a> Search<'a> {
                         "{about}: could not retrieve device class {class}: deviceclass.resource.k8s.io {quoted} not found"
                     )
                 })?;
-                let mut read = Request { name, parent, class, count: 0, all: None, admin, selectors, tolerations };
+                let mut read =
+                    Request { name, parent, class, count: 0, all: None, admin, selectors, tolerations, capacity };
                 match &**mode {
                     "ExactCount" => read.count = usize::try_from(count).unwrap_or(usize::MAX),
                     "All" => {
@@ -207,7 +231,14 @@ impl<'a> Search<'a> {
         }
         let mut all = Vec::new();
         for place in 0..self.places.len() {
-            if self.is_selectable(key, request, place)? {
+            if !self.is_selectable(key, request, place)? {
+                continue;
+            }
+            let Some(device) = self.places.get(place).map(|p| p.device) else { continue };
+            let consumed = capacity::consumed(request.capacity, &device.capacity)
+                .map_err(|why| format!("{about}: checking capacity for device {}: {why}", device.name))?;
+            // One whose capacity others have stays: then not all can be had.
+            if consumed.is_some_and(|c| capacity::is_left(&c, &Amounts::new(), &device.capacity)) {
                 all.push(place);
             }
         }
@@ -272,9 +303,9 @@ impl<'a> Search<'a> {
             return Ok(false);
         }
         let mut candidate = self.device_of(key, wanted, number, from)?;
-        while let Some(place) = candidate {
+        while let Some((place, consumed)) = candidate {
             if let Some(chosen) = self.chosen.get_mut(claim) {
-                chosen.push((request, alternative, place));
+                chosen.push(Chosen { request, alternative, place, consumed });
             }
             if self.next_device(key, number + 1, place + 1)? {
                 return Ok(true);
@@ -291,67 +322,100 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    /// The first place at or after `from` that will do for a request; for one that wants all, the one whose turn it is.
+    /// The first place at or after `from` that will do for a request, and what it takes of that device; for one that wants
+    /// all, the one whose turn it is.
     fn device_of(
         &mut self,
         key: (usize, usize, usize),
         wanted: &Request<'a>,
         number: usize,
         from: usize,
-    ) -> Result<Option<usize>, String> {
+    ) -> Result<Option<(usize, Map<Quantity>)>, String> {
         if let Some(all) = &wanted.all {
-            let Some(place) = all.get(number).copied().filter(|place| self.is_free(key.0, wanted, *place)) else {
+            let Some(at) = all.get(number).copied() else { return Ok(None) };
+            if self.is_in_use(key.0, wanted, at) || !self.is_allowed(wanted, at) {
                 return Ok(None);
-            };
-            if !self.satisfies(key.0, wanted, place) {
-                // All devices are wanted, and that can't be: the claim contradicts itself.
-                let (claim, id) = (self.claims.get(key.0), self.places.get(place).map(|p| &p.id));
-                if let Some((claim, (driver, pool, device))) = claim.zip(id) {
-                    return Err(format!(
-                        "claim {}, request {}: cannot add device {driver}/{pool}/{device} because a claim constraint \
-                         would not be satisfied",
-                        object(claim),
-                        wanted.name
-                    ));
-                }
             }
-            return Ok(Some(place));
+            if !self.satisfies(key.0, wanted, at) {
+                // All devices are wanted, and that can't be: the claim contradicts itself.
+                return Err(self.about(key.0, wanted, "cannot add device", at)
+                    + " because a claim constraint would not be satisfied");
+            }
+            return Ok(self.takes(key.0, wanted, at)?.map(|consumed| (at, consumed)));
         }
-        for place in from..self.places.len() {
-            if self.is_free(key.0, wanted, place)
-                && self.is_selectable(key, wanted, place)?
-                && self.satisfies(key.0, wanted, place)
-            {
-                return Ok(Some(place));
+        for at in from..self.places.len() {
+            if self.is_in_use(key.0, wanted, at) || !self.is_selectable(key, wanted, at)? {
+                continue;
+            }
+            let Some(consumed) = self.takes(key.0, wanted, at)? else { continue };
+            if self.is_allowed(wanted, at) && self.satisfies(key.0, wanted, at) {
+                return Ok(Some((at, consumed)));
             }
         }
         Ok(None)
     }
 
-    /// Whether a device can be had now: nobody has it, its counters and taints allow it.
-    fn is_free(&self, claim: usize, wanted: &Request<'_>, at: usize) -> bool {
-        let Some(place) = self.places.get(at) else { return false };
-        let chosen = |of: &[Chosen]| of.iter().any(|(.., place)| *place == at);
-        let in_use = match wanted.admin {
+    fn about(&self, claim: usize, wanted: &Request<'_>, what: &str, at: usize) -> String {
+        let claim = self.claims.get(claim).map(|c| object(c)).unwrap_or_default();
+        let device = self.places.get(at).map(Place::name).unwrap_or_default();
+        format!("claim {claim}, request {}: {what} {device}", wanted.name)
+    }
+
+    /// What a request takes of a device; none if so much is not left.
+    fn takes(&self, claim: usize, wanted: &Request<'_>, at: usize) -> Result<Option<Map<Quantity>>, String> {
+        let Some(place) = self.places.get(at) else { return Ok(None) };
+        let capacity = &place.device.capacity;
+        if capacity.is_empty() && wanted.capacity.is_none() {
+            return Ok(Some(Map::new()));
+        }
+        let consumed = capacity::consumed(wanted.capacity, capacity)
+            .map_err(|why| self.about(claim, wanted, "checking capacity for device", at) + ": " + &why)?;
+        let mut used = self.in_use.shared.get(&place.id).cloned().unwrap_or_default();
+        if place.is_shared() {
+            let here = self.chosen.iter().flatten().filter(|c| c.place == at);
+            here.for_each(|c| capacity::add(&mut used, &c.consumed));
+        }
+        Ok(consumed.filter(|consumed| capacity::is_left(consumed, &used, capacity)))
+    }
+
+    /// Whether somebody has a device who doesn't share it.
+    fn is_in_use(&self, claim: usize, wanted: &Request<'_>, at: usize) -> bool {
+        let Some(place) = self.places.get(at) else { return true };
+        let chosen = |of: &[Chosen]| !place.is_shared() && of.iter().any(|c| c.place == at);
+        match wanted.admin {
             // An administrator looks into what others use, but once a claim is enough.
             true => self.chosen.get(claim).is_some_and(|of| chosen(of)),
-            false => self.allocated.contains(&place.id) || self.chosen.iter().any(|of| chosen(of)),
-        };
+            false => self.in_use.dedicated.contains(&place.id) || self.chosen.iter().any(|of| chosen(of)),
+        }
+    }
+
+    /// Whether a device's counters and taints allow it.
+    fn is_allowed(&self, wanted: &Request<'_>, at: usize) -> bool {
+        let Some(place) = self.places.get(at) else { return false };
         let stops = |effect: &str| matches!(effect, "NoSchedule" | "NoExecute");
-        !in_use
-            && (place.device.consumes_counters.is_empty() || self.has_counters(place))
+        (place.device.consumes_counters.is_empty() || self.has_counters(at, place))
             && (place.device.taints.iter())
                 .all(|taint| !stops(&taint.effect) || wanted.tolerations.iter().any(|t| tolerates(t, taint)))
     }
 
-    /// Whether a pool's counters suffice for what is allocated, what is chosen, and this device.
-    fn has_counters(&self, place: &Place<'_>) -> bool {
+    /// Whether a pool's counters suffice for what is allocated, what is chosen, and this device. Those that share a device
+    /// use its counters once.
+    fn has_counters(&self, at: usize, place: &Place<'_>) -> bool {
         let Some(pool) = self.pools.get(place.pool) else { return false };
+        let chosen: Vec<usize> = self.chosen.iter().flatten().map(|c| c.place).collect();
+        if place.is_shared() && (self.in_use.shared.contains_key(&place.id) || chosen.contains(&at)) {
+            return true;
+        }
         let of_pool =
-            |device: &&Device| self.allocated.contains(&(pool.driver.clone(), pool.name.clone(), device.name.clone()));
+            |device: &&Device| self.in_use.has(&(pool.driver.clone(), pool.name.clone(), device.name.clone()));
         let has = devices(&pool.slices).chain(devices(&pool.others)).filter(of_pool);
-        let chosen = self.chosen.iter().flatten().filter_map(|(.., at)| self.places.get(*at));
-        let chosen = chosen.filter(|other| other.pool == place.pool).map(|other| other.device);
+        let is_first = |i: usize, at: &usize| chosen.iter().position(|other| other == at) == Some(i);
+        let chosen = chosen.iter().enumerate().filter_map(|(i, at)| Some((i, at, self.places.get(*at)?)));
+        let chosen = chosen.filter(|(i, at, other)| {
+            other.pool == place.pool
+                && (!other.is_shared() || (is_first(*i, at) && !self.in_use.shared.contains_key(&other.id)))
+        });
+        let chosen = chosen.map(|(.., other)| other.device);
         let mut used = BTreeMap::<(&Str, &Str), Quantity>::new();
         for consumed in has.chain(chosen).chain([place.device]).flat_map(|d| d.consumes_counters.iter()) {
             for (name, counter) in consumed.counters.iter() {
@@ -381,11 +445,11 @@ impl<'a> Search<'a> {
             };
             let attribute = |place: &Place<'a>| qualified(&place.device.attributes, &place.id.0, name);
             let Some(own) = attribute(place) else { return false };
-            let others = has.iter().filter(|(request, alternative, _)| {
-                let of = self.requests.get(claim).and_then(|r| r.get(*request)).and_then(|r| r.get(*alternative));
+            let others = has.iter().filter(|c| {
+                let of = self.requests.get(claim).and_then(|r| r.get(c.request)).and_then(|r| r.get(c.alternative));
                 of.is_some_and(|of| means(constraint, of))
             });
-            let others = others.filter_map(|(.., at)| self.places.get(*at));
+            let others = others.filter_map(|c| self.places.get(c.place));
             others.into_iter().all(|other| attribute(other).and_then(|a| is_same(own, a)) == Some(wants_same))
         })
     }
@@ -398,8 +462,9 @@ impl<'a> Search<'a> {
             return result;
         };
         let chosen = self.chosen.get(claim).map(Vec::as_slice).unwrap_or_default();
-        let devices = chosen.iter().filter_map(|(request, alternative, at)| {
-            let (place, request) = (self.places.get(*at)?, requests.get(*request)?.get(*alternative)?);
+        let devices = chosen.iter().filter_map(|c| {
+            let (place, request) = (self.places.get(c.place)?, requests.get(c.request)?.get(c.alternative)?);
+            let is_shared = place.is_shared();
             Some(DeviceRequestAllocationResult {
                 request: request.full_name(),
                 driver: place.id.0.clone(),
@@ -409,13 +474,16 @@ impl<'a> Search<'a> {
                 tolerations: request.tolerations.clone(),
                 binding_conditions: place.device.binding_conditions.clone(),
                 binding_failure_conditions: place.device.binding_failure_conditions.clone(),
+                // The share gets its name once the node is chosen.
+                share_id: if is_shared { OStr::some("") } else { OStr::none() },
+                consumed_capacity: if is_shared { c.consumed.clone() } else { Map::new() },
                 ..DeviceRequestAllocationResult::default()
             })
         });
         result.devices.results = devices.collect();
         // The alternative that each request got.
         let got = |request: usize| {
-            let alternative = chosen.iter().find(|(r, ..)| *r == request).map_or(0, |(_, alternative, _)| *alternative);
+            let alternative = chosen.iter().find(|c| c.request == request).map_or(0, |c| c.alternative);
             requests.get(request).and_then(|r| r.get(alternative))
         };
         let got: Vec<&Request<'_>> = (0..requests.len()).filter_map(got).collect();
@@ -461,7 +529,7 @@ impl<'a> Search<'a> {
     /// The nodes that can reach all of these devices; none if all nodes can (`createNodeSelector`).
     fn node_selector(&self, chosen: &[Chosen]) -> Ptr<NodeSelector> {
         let mut term = NodeSelectorTerm::default();
-        for place in chosen.iter().filter_map(|(.., at)| self.places.get(*at)) {
+        for place in chosen.iter().filter_map(|c| self.places.get(c.place)) {
             let (spec, device) = (&place.slice.spec, place.device);
             let (name, selector) = match spec.per_device_node_selection {
                 Some(true) => (&device.node_name, &device.node_selector),
@@ -504,17 +572,14 @@ fn add(to: &mut List<NodeSelectorRequirement>, from: &[NodeSelectorRequirement])
 
 /// Whether all selectors take a device.
 fn select(about: &str, selectors: &[DeviceSelector], place: &Place<'_>) -> Result<bool, String> {
-    let (driver, pool, device) = &place.id;
     for (i, selector) in selectors.iter().enumerate() {
         let Some(cel) = selector.cel.get() else { continue };
-        match selectors::matches(&cel.expression, driver, place.device) {
+        match selectors::matches(&cel.expression, &place.id.0, place.device) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(NoAnswer::Compile(why)) => return Err(format!("{about}: selector #{i}: CEL compile error: {why}")),
             Err(NoAnswer::Runtime(why)) => {
-                return Err(format!(
-                    "{about}: selector #{i} on device {driver}/{pool}/{device}: CEL runtime error: {why}"
-                ));
+                return Err(format!("{about}: selector #{i} on device {}: CEL runtime error: {why}", place.name()));
             }
         }
     }

@@ -7,7 +7,7 @@ use api::json::Value;
 use api::resource_claim::{self, FINALIZER};
 use api::resource_v1::{AllocationResult, ResourceClaim};
 use api::rest::PatchType;
-use api::{Rev, Status, Time};
+use api::{OStr, Rev, Status, Time};
 use client::{Client, Key};
 
 /// Conflicts that are tried again (`retry.DefaultRetry`).
@@ -20,8 +20,18 @@ pub struct Promise {
 }
 
 impl Devices {
-    /// Promises what was found to the claims that have nothing yet, before another pod asks.
-    pub(crate) fn reserve(&self, claims: Vec<Rev<ResourceClaim>>, found: Vec<AllocationResult>) -> Vec<Promise> {
+    /// Promises what was found to the claims that have nothing yet, before another pod asks. Shares of devices get their
+    /// names.
+    pub(crate) fn reserve(
+        &self,
+        claims: Vec<Rev<ResourceClaim>>,
+        mut found: Vec<AllocationResult>,
+        rng: &mut sim::Rng,
+    ) -> Vec<Promise> {
+        let results = found.iter_mut().filter(|f| f.devices.results.iter().any(|r| r.share_id.is_some()));
+        for result in results.flat_map(|found| found.devices.results.make()).filter(|r| r.share_id.is_some()) {
+            result.share_id = OStr::some(rng.uuid());
+        }
         let mut found = found.into_iter();
         let mut tracked = self.tracked.borrow_mut();
         let promise = |claim: Rev<ResourceClaim>| {

@@ -3,8 +3,10 @@
 
 mod allocator;
 mod bind;
+mod capacity;
 mod pools;
 mod selectors;
+mod taints;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +14,7 @@ use crate::node_info::NodeInfo;
 use crate::plugins::node_affinity::term_matches;
 use api::core_v1::Pod;
 use api::resource_claim;
-use api::resource_v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
+use api::resource_v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use api::{Rev, Str};
 use client::{Key, Lister};
 use std::cell::RefCell;
@@ -21,6 +23,7 @@ use std::rc::Rc;
 
 pub use allocator::Failure;
 pub use bind::Promise;
+pub(crate) use taints::changes as taints_change;
 
 /// A device: driver, pool, name.
 pub type DeviceId = (Str, Str, Str);
@@ -37,7 +40,33 @@ struct Tracked {
 /// The devices of all drivers, and those that claims have: gathered once for all nodes.
 pub struct Stock {
     slices: Vec<Rev<ResourceSlice>>,
-    allocated: BTreeSet<DeviceId>,
+    in_use: InUse,
+}
+
+/// Devices that claims have (`AllocatedState`).
+#[derive(Default)]
+pub(crate) struct InUse {
+    /// Those that one claim has for itself.
+    dedicated: BTreeSet<DeviceId>,
+    /// Those that are shared, with what is used of their capacity.
+    shared: BTreeMap<DeviceId, capacity::Amounts>,
+}
+
+impl InUse {
+    fn has(&self, device: &DeviceId) -> bool {
+        self.dedicated.contains(device) || self.shared.contains_key(device)
+    }
+    /// What an administrator looks into is not taken by that.
+    fn take(&mut self, allocation: &AllocationResult) {
+        for result in allocation.devices.results.iter().filter(|r| r.admin_access != Some(true)) {
+            let id = (result.driver.clone(), result.pool.clone(), result.device.clone());
+            if result.share_id.is_none() {
+                self.dedicated.insert(id);
+            } else {
+                capacity::add(self.shared.entry(id).or_default(), &result.consumed_capacity);
+            }
+        }
+    }
 }
 
 /// Claims, devices and their classes as the scheduler knows them. Clones share the caches.
@@ -47,6 +76,8 @@ pub struct Devices {
     pub claims: Lister<ResourceClaim>,
     /// What drivers publish.
     pub slices: Lister<ResourceSlice>,
+    /// What taints devices besides.
+    pub rules: Lister<DeviceTaintRule>,
     /// All classes.
     pub classes: Lister<DeviceClass>,
     tracked: Rc<RefCell<Tracked>>,
@@ -54,14 +85,19 @@ pub struct Devices {
 
 impl Default for Devices {
     fn default() -> Self {
-        Devices::new(Lister::of([]), Lister::of([]), Lister::of([]))
+        Devices::new(Lister::of([]), Lister::of([]), Lister::of([]), Lister::of([]))
     }
 }
 
 impl Devices {
     /// Nothing is promised yet.
-    pub fn new(claims: Lister<ResourceClaim>, slices: Lister<ResourceSlice>, classes: Lister<DeviceClass>) -> Self {
-        Devices { claims, slices, classes, tracked: Rc::default() }
+    pub fn new(
+        claims: Lister<ResourceClaim>,
+        slices: Lister<ResourceSlice>,
+        rules: Lister<DeviceTaintRule>,
+        classes: Lister<DeviceClass>,
+    ) -> Self {
+        Devices { claims, slices, rules, classes, tracked: Rc::default() }
     }
 
     /// A claim, as it was written last.
@@ -109,28 +145,24 @@ impl Devices {
         self.tracked.borrow().pending.contains_key(&claim.metadata.uid)
     }
 
-    /// Devices that claims have or are about to have. What an administrator looks into is not taken by that.
-    fn allocated(&self) -> BTreeSet<DeviceId> {
-        let mut all = BTreeSet::new();
-        let mut take = |allocation: &AllocationResult| {
-            let dedicated = allocation.devices.results.iter().filter(|r| r.admin_access != Some(true));
-            all.extend(dedicated.map(|r| (r.driver.clone(), r.pool.clone(), r.device.clone())));
-        };
+    /// Devices that claims have or are about to have.
+    fn in_use(&self) -> InUse {
+        let mut all = InUse::default();
         for claim in self.claims.list() {
             let meta = &claim.metadata;
             if let Some(allocation) =
                 self.claim(&meta.namespace, &meta.name).as_ref().and_then(|c| c.status.allocation.get())
             {
-                take(allocation);
+                all.take(allocation);
             }
         }
-        self.tracked.borrow().pending.values().for_each(take);
+        self.tracked.borrow().pending.values().for_each(|allocation| all.take(allocation));
         all
     }
 
     /// What there is to be had, and what is not any more.
     pub fn stock(&self) -> Stock {
-        Stock { slices: self.slices.list(), allocated: self.allocated() }
+        Stock { slices: taints::with_rules(self.slices.list(), &self.rules.list()), in_use: self.in_use() }
     }
 
     /// What the pod's claims can get on a node, one for each of those that have nothing yet.
@@ -147,7 +179,7 @@ impl Devices {
         if open.is_empty() {
             return Ok(Vec::new());
         }
-        allocator::allocate(&open, node, &stock.slices, &self.classes, &stock.allocated)
+        allocator::allocate(&open, node, &stock.slices, &self.classes, &stock.in_use)
     }
 }
 

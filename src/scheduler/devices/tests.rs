@@ -48,12 +48,26 @@ fn on_a(devices: &str) -> String {
 fn got(slices: &[String], classes: &[&str], claims: &[String], taken: &[&str]) -> String {
     let slices: Vec<&str> = slices.iter().map(String::as_str).collect();
     let claims: Vec<_> = (0..).zip(claims).map(|(i, spec)| Rev::new(1, claim(&format!("c{i}"), spec, "{}"))).collect();
-    let taken = taken.iter().map(|device| ("d".into(), "a".into(), (*device).into())).collect();
+    let mut taken_ = InUse::default();
+    for device in taken {
+        let (device, share) = device.split_once(':').map_or((*device, None), |(device, gb)| (device, Some(gb)));
+        let id: DeviceId = ("d".into(), "a".into(), device.into());
+        match share {
+            None => drop(taken_.dedicated.insert(id)),
+            Some(gb) => {
+                drop(taken_.shared.insert(id, [("gb".into(), api::Quantity::parse(gb).unwrap())].into_iter().collect()))
+            }
+        }
+    }
     let node = node("node-a", "za", "{}");
-    match allocate(&claims, &node, &listed(&slices), &Lister::of(listed(classes)), &taken) {
+    match allocate(&claims, &node, &listed(&slices), &Lister::of(listed(classes)), &taken_) {
         Ok(results) => {
+            let share = |d: &api::resource_v1::DeviceRequestAllocationResult| match d.share_id.get() {
+                None => String::new(),
+                Some(_) => d.consumed_capacity.iter().map(|(_, amount)| format!(":{amount}")).collect(),
+            };
             let devices = |r: &AllocationResult| -> Vec<String> {
-                r.devices.results.iter().map(|d| format!("{}={}", d.request, d.device)).collect()
+                r.devices.results.iter().map(|d| format!("{}={}{}", d.request, d.device, share(d))).collect()
             };
             results.iter().map(|r| devices(r).join(" ")).collect::<Vec<_>>().join("; ")
         }
@@ -242,7 +256,7 @@ fn what_a_claim_says_it_got() {
     let node = node("node-a", "za", "{}");
     let slices = [on_a("[{name: x}, {name: w}]")];
     let slices: Vec<Rev<ResourceSlice>> = listed(&[&slices[0]]);
-    let got = allocate(&claims, &node, &slices, &Lister::of(listed(&[class])), &BTreeSet::new()).unwrap();
+    let got = allocate(&claims, &node, &slices, &Lister::of(listed(&[class])), &InUse::default()).unwrap();
     let text = api::json::to_value_bare(&got[0]).to_json();
     assert_eq!(
         text,
@@ -261,6 +275,7 @@ fn cluster(claims: &[ResourceClaim]) -> crate::cache::Snapshot {
     all.devices = Devices::new(
         Lister::of(claims.iter().map(|c| Rev::new(1, c.clone()))),
         Lister::of(listed(&[&slices[0]])),
+        Lister::of([]),
         Lister::of(listed(&[CLASS])),
     );
     all
@@ -296,7 +311,7 @@ fn the_plugin_refuses_in_kubernetes_words() {
     assert_eq!(refusals(&schedule(&using("one"), &taken)).len(), 3);
     let claims = all.devices.claims_of(&using("one").pod).unwrap();
     let found = all.devices.plan(&claims, &all.nodes[0], &all.devices.stock()).unwrap();
-    all.devices.reserve(claims, found);
+    all.devices.reserve(claims, found, &mut sim::Rng::split(1, "shares"));
     let text = "node-a: DynamicResources resource claim default/one is in the process of being allocated []";
     assert_eq!(says("one")[0], text);
 }
@@ -341,4 +356,87 @@ fn selectors_of_claims_and_classes() {
         "error: claim default/c0: selector #0 on device d/a/v: CEL runtime error: no such key: model. consider using CEL \
          optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
     );
+}
+
+#[test]
+fn devices_that_are_shared_by_capacity() {
+    let of = |gb: &str, rest: &str| {
+        let amount = if gb.is_empty() { String::new() } else { format!(", capacity: {{requests: {{gb: '{gb}'}}}}") };
+        exactly(&format!("count: 1{amount}{rest}"))
+    };
+    let shared = "[{name: x, allowMultipleAllocations: true, capacity: {gb: {value: '10', requestPolicy: {default: '1', \
+                  validRange: {min: '1', step: '1'}}}}}, {name: w, capacity: {gb: {value: '4'}}}]";
+    let two = "{requests: [{name: r, exactly: {deviceClassName: gpu, allocationMode: ExactCount, count: 2, capacity: \
+               {requests: {gb: '3'}}}}]}"
+        .to_string();
+    let all = "{requests: [{name: r, exactly: {deviceClassName: gpu, allocationMode: All, capacity: {requests: {gb: \
+               '5'}}}}]}"
+        .to_string();
+    let twice = |rest: &str| {
+        let one = |name: &str| {
+            format!(
+                "{{name: {name}, exactly: {{deviceClassName: gpu, allocationMode: ExactCount, count: 1, capacity: {{requests: {{gb: '4'}}}}}}}}"
+            )
+        };
+        format!("{{requests: [{}, {}]{rest}}}", one("r"), one("q"))
+    };
+    for (what, claims, taken, wanted) in [
+        ("what it takes if nothing is said", vec![of("", "")], vec![], "r=x:1"),
+        ("so much of it", vec![of("6", "")], vec![], "r=x:6"),
+        ("two claims", vec![of("6", ""), of("4", "")], vec![], "r=x:6; r=x:4"),
+        ("the other has it", vec![of("6", ""), of("5", "")], vec![], NONE),
+        ("one that fits elsewhere", vec![of("6", ""), of("4500m", "")], vec![], NONE),
+        ("one that is not shared gives all", vec![of("8", ""), of("3", "")], vec![], "r=x:8; r=w"),
+        ("others have some", vec![of("6", "")], vec!["x:4"], "r=x:6"),
+        ("others have too much", vec![of("6", "")], vec!["x:5"], NONE),
+        ("one that is not shared", vec![of("3", "")], vec!["x:10"], "r=w"),
+        ("a capacity that is not there", vec![of("3", "").replace("gb", "mb")], vec![], NONE),
+        ("each device once a request", vec![two], vec![], "r=x:3 r=w"),
+        ("all that are large enough", vec![all.clone()], vec![], "r=x:5"),
+        ("all, but others have some", vec![all], vec!["x:6"], NONE),
+        ("a device twice", vec![twice("")], vec![], "r=x:4 q=x:4"),
+        ("somebody has it all", vec![of("1", "")], vec!["x", "w"], NONE),
+        (
+            "an amount that is none",
+            vec![of("-1", "")],
+            vec!["x"],
+            "error: claim default/c0, request r: checking capacity for device d/a/w: capacity \"gb\": capacity value is \
+             negative",
+        ),
+    ] {
+        assert_eq!(got(&[on_a(shared)], &[CLASS], &claims, &taken), wanted, "{what}");
+    }
+    // Two shares of a device have one attribute.
+    let named = shared.replace("true, cap", "true, attributes: {id: {string: x}}, cap");
+    let named = named.replace("name: w, ", "name: w, attributes: {id: {string: w}}, ");
+    let distinct = twice(", constraints: [{distinctAttribute: d/id}]");
+    assert_eq!(got(&[on_a(&named)], &[CLASS], &[distinct], &[]), "r=x:4 q=w");
+}
+
+#[test]
+fn those_that_share_a_device_use_its_counters_once() {
+    let pool = "nodeName: node-a, pool: {name: a, generation: 1, resourceSliceCount: 2}";
+    let sets = slice("sets", &format!("{pool}, sharedCounters: [{{name: mem, counters: {{gb: {{value: '8'}}}}}}]"));
+    let part = |name: &str, rest: &str| {
+        format!("{{name: {name}{rest}, consumesCounters: [{{counterSet: mem, counters: {{gb: {{value: '8'}}}}}}]}}")
+    };
+    let shared = part("x", ", allowMultipleAllocations: true, capacity: {gb: {value: '10'}}");
+    let slices = [sets, slice("parts", &format!("{pool}, devices: [{shared}, {}]", part("w", "")))];
+    let of = |gb: u32| exactly(&format!("count: 1, capacity: {{requests: {{gb: '{gb}'}}}}"));
+    for (what, claims, taken, wanted) in [
+        ("two claims", vec![of(4), of(4)], vec![], "r=x:4; r=x:4"),
+        ("somebody shares it already", vec![of(4)], vec!["x:4"], "r=x:4"),
+        ("nothing is left for the other", vec![exactly(ONE)], vec!["x:10"], NONE),
+    ] {
+        assert_eq!(got(&slices, &[CLASS], &claims, &taken), wanted, "{what}");
+    }
+}
+
+#[test]
+fn what_is_asked_of_a_device_before_what() {
+    // A selector that fails counts, though the device is tainted; not if somebody has it.
+    let devices = "[{name: x, taints: [{key: k, effect: NoSchedule}]}]";
+    let fails = exactly("count: 1, selectors: [{cel: {expression: \"device.attributes['d'].model == 'a'\"}}]");
+    assert!(got(&[on_a(devices)], &[CLASS], &[fails.clone()], &[]).starts_with("error: claim default/c0: selector #0"));
+    assert_eq!(got(&[on_a(devices)], &[CLASS], &[fails], &["x"]), NONE);
 }
