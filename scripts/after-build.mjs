@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { takeOut } from "./inline.mjs";
+import { page as document } from "./markdown.mjs";
 import { cut } from "./split.mjs";
 
 const folder = process.env.TRUNK_STAGING_DIR;
@@ -24,3 +25,8 @@ const built = readdirSync(folder).filter((name) => /\.(js|wasm|css)$/.test(name)
 const build = digest(...built.flatMap((name) => [name, readFileSync(join(folder, name))]));
 html = html.replace(/<html\b/, `<html data-build="${build}"`).replace('src="boot.js"', `src="boot.js?b=${build}"`);
 writeFileSync(page, html);
+
+// What the dialog behind the badge leads to.
+const styles = readdirSync(folder).filter((name) => /^(tokens|page)-.*\.css$/.test(name)).sort().reverse();
+const list = readFileSync(new URL("../docs/differences.md", import.meta.url), "utf8");
+writeFileSync(join(folder, "differences.html"), document(list, styles));

@@ -203,6 +203,8 @@ texts! {
     TAB_LOGS: "Logs", "로그";
     FOR: "for", "경과";
     GONE: "deleted", "삭제됨";
+    STANDING: "What it waits for, and what went wrong", "지금 기다리는 것, 잘못된 것";
+    APPLIED: "Everything that was applied", "적용한 오브젝트 모두";
     HOW_IT_CAME: "How it came to be", "여기까지 온 경위";
     WHY_NO_NODE: "Why no node fits", "맞는 노드가 없는 이유";
     HOW_CHOSEN: "How its node was chosen", "노드가 정해진 과정";
@@ -250,33 +252,60 @@ texts! {
     DISMISS: "Dismiss", "닫기";
     HIDDEN_PAUSED: "Paused while the page was hidden", "페이지가 가려진 동안 멈췄습니다";
 
-    DIFFERENCES_TITLE: "Simulated, Kubernetes v1.37", "시뮬레이션, Kubernetes v1.37";
-    DIFFERENCES_INTRO: "Tabernetes runs Kubernetes' algorithms and API in your browser, with no real machines under them. What differs from a real v1.37 cluster:", "Tabernetes는 실제 기계 없이 Kubernetes의 알고리즘과 API를 브라우저에서 실행합니다. 실제 v1.37 클러스터와 다른 점은 이렇습니다.";
+    DIFFERENCES_TITLE: "What is real here, and what is not", "진짜인 것과 흉내 낸 것";
+    DIFFERENCES_INTRO: "This is a whole Kubernetes v1.37 cluster inside your browser tab. There is nothing to install, nothing leaves the page, and nothing outside it can break: try anything, a reload starts afresh.", "Kubernetes v1.37 클러스터 하나가 이 브라우저 탭 안에서 통째로 돌고 있습니다. 설치할 것이 없고, 페이지 밖으로 나가는 것도, 밖에서 고장 날 것도 없습니다. 무엇이든 해 보세요. 새로 고치면 처음부터 다시 시작합니다.";
+    DIFFERENCES_ALL: "The whole list of differences", "차이점 전체 목록(영어)";
+    DIFFERENCES_REST: "An answer that differs from a real cluster and is not on that list is a mistake of ours.", "실제 클러스터와 다른데 그 목록에도 없다면 저희 잘못입니다.";
     HELP_TITLE: "Help", "도움말";
 }
 
-/// The list behind the badge.
-pub const DIFFERENCES: &[Text] = &[
-    Text {
-        en: "Machines, network, disks and time are simulated. Durations are Kubernetes' own; the clock is what you speed up.",
-        ko: "기계, 네트워크, 디스크, 시간은 시뮬레이션입니다. 시간 간격은 Kubernetes 그대로이고, 빨라지는 것은 시계입니다.",
-    },
-    Text {
-        en: "Containers don't run programs: images from a table behave like the real ones (start time, ports, logs), and sh -c runs in a small shell.",
-        ko: "컨테이너는 프로그램을 실행하지 않습니다. 표에 있는 이미지가 실제처럼 동작하고(시작 시간, 포트, 로그), sh -c는 작은 셸에서 돕니다.",
-    },
-    Text {
-        en: "Randomness comes from one seed: the same seed and the same inputs give the same history, generated names included.",
-        ko: "무작위 값은 시드 하나에서 나옵니다. 시드와 입력이 같으면 생성된 이름까지 같은 역사가 됩니다.",
-    },
-    Text {
-        en: "Every kind of v1.37 can be stored, listed and watched; the controllers built so far are those of the map's table.",
-        ko: "v1.37의 모든 종류를 저장, 조회, 감시할 수 있습니다. 지금까지 만든 컨트롤러는 지도의 표에 있는 것들입니다.",
-    },
-    Text {
-        en: "The terminal is kubectl and a small POSIX-like shell with its common tools, not a full Linux machine.",
-        ko: "터미널은 kubectl과 흔한 도구를 갖춘 작은 POSIX 셸이며, 온전한 리눅스 기계는 아닙니다.",
-    },
+/// What stands behind the badge: a heading, and what belongs under it.
+pub const DIFFERENCES: &[(Text, &[Text])] = &[
+    (
+        Text { en: "As in a real cluster", ko: "실제 클러스터와 같은 것" },
+        &[
+            Text {
+                en: "kubectl: the commands, the answers and the error messages of v1.37. What you learn to read here you can read there.",
+                ko: "kubectl: 명령과 답, 오류 메시지까지 v1.37 그대로입니다. 여기서 읽을 줄 알면 실제 클러스터에서도 읽을 수 있습니다.",
+            },
+            Text {
+                en: "The parts and their rules: API server, etcd, scheduler, controllers and kubelets each do their own work and talk only as they do in Kubernetes. Nothing on the map is a recording.",
+                ko: "구성 요소와 규칙: API 서버, etcd, 스케줄러, 컨트롤러, kubelet이 저마다 제 일을 하고 Kubernetes와 같은 방식으로만 서로 이야기합니다. 지도에 보이는 것은 녹화된 영상이 아닙니다.",
+            },
+            Text {
+                en: "How long things take: a silent node is marked after 50 seconds, a crashing container waits 10 seconds, then 20, then 40. You can speed up the clock, but never shorten these.",
+                ko: "걸리는 시간: 소식이 끊긴 노드는 50초 뒤에 표시되고, 자꾸 끝나는 컨테이너는 10초, 20초, 40초를 기다립니다. 시계를 빨리 돌릴 수는 있어도 이 간격이 짧아지지는 않습니다.",
+            },
+        ],
+    ),
+    (
+        Text { en: "Imitated", ko: "흉내 낸 것" },
+        &[
+            Text {
+                en: "Machines: a node's CPU, memory and disk are numbers. They are shared out, run short and fill up, but no hardware is behind them.",
+                ko: "기계: 노드의 CPU, 메모리, 디스크는 숫자입니다. 나누어 쓰고 모자라고 가득 차기도 하지만 실제 하드웨어는 없습니다.",
+            },
+            Text {
+                en: "Containers: about a dozen images are known (nginx, busybox, redis, postgres …). They start, listen, log and crash like the real ones, and sh runs your script, but none of their programs is really there. Any other image can't be pulled.",
+                ko: "컨테이너: 이미지 열두어 가지를 압니다(nginx, busybox, redis, postgres …). 실제처럼 시작하고 포트를 열고 로그를 남기고 죽으며 sh로 스크립트도 돌리지만, 진짜 프로그램은 들어 있지 않습니다. 그 밖의 이미지는 받을 수 없습니다.",
+            },
+            Text {
+                en: "The terminal: kubectl and a small shell with the usual tools (grep, awk, sed, vi …), not a Linux machine.",
+                ko: "터미널: kubectl과 흔한 도구(grep, awk, sed, vi …)가 있는 작은 셸이며, 리눅스 기계는 아닙니다.",
+            },
+            Text {
+                en: "Chance: names and addresses come from a fixed seed, so the same steps give the same names again.",
+                ko: "우연: 이름과 주소는 정해진 시드에서 나옵니다. 같은 순서로 하면 같은 이름이 다시 나옵니다.",
+            },
+        ],
+    ),
+    (
+        Text { en: "Not there yet", ko: "아직 없는 것" },
+        &[Text {
+            en: "DNS (reach a Service by its address, not its name), volumes made on demand, Ingress and load balancers, metrics (kubectl top), custom resources.",
+            ko: "DNS(Service는 이름이 아니라 주소로 접속합니다), 필요할 때 만들어지는 볼륨, Ingress와 로드 밸런서, 메트릭(kubectl top), 커스텀 리소스.",
+        }],
+    ),
 ];
 
 #[cfg(test)]
@@ -285,7 +314,8 @@ mod tests {
 
     #[test]
     fn every_text_is_there_in_both_languages() {
-        let differences: Vec<(&str, Text)> = DIFFERENCES.iter().map(|t| ("difference", *t)).collect();
+        let parts = DIFFERENCES.iter().flat_map(|(head, texts)| std::iter::once(head).chain(*texts));
+        let differences: Vec<(&str, Text)> = parts.map(|t| ("difference", *t)).collect();
         for (name, text) in ALL.iter().chain(&differences) {
             for word in [text.en, text.ko] {
                 assert!(!word.trim().is_empty() && word.trim() == word, "{name}: {word:?}");

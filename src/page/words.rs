@@ -6,7 +6,7 @@ use crate::format::{self, count, span, suffix};
 use crate::lang::Lang;
 use crate::link::LoadFailure;
 use crate::query::Complaint;
-use view::{CauseKind, Remedy, TimerKind, Trip, TripKind, TripStep};
+use view::{CauseKind, Remedy, StorageDown, TimerKind, Trip, TripKind, TripStep};
 
 /// What a timer will do: `image pulled on node-2`.
 pub fn timer(lang: Lang, what: &TimerKind) -> String {
@@ -312,6 +312,21 @@ pub fn load_failure(lang: Lang, what: &LoadFailure) -> String {
         (true, Lang::Ko) => format!(
             "클러스터를 돌리는 프로그램 파일({file})은 받았지만 시작하지 못했습니다: {why}. 메모리 문제라면 다른 탭을 닫고 다시 시도해 보세요. 그 밖에는 WebAssembly가 꺼져 있지 않은 최신 Chrome, Edge, Firefox, Safari에서 열어 보세요."
         ),
+    }
+}
+
+/// On an API server's card: its storage does not answer, and what its clients get meanwhile.
+pub fn storage(lang: Lang, down: &StorageDown, wide: bool, tiny: bool) -> String {
+    if tiny {
+        return lang.pick("no etcd", "etcd 없음").into();
+    }
+    let head = lang.pick("etcd does not answer", "etcd 응답 없음");
+    match (down.code, wide) {
+        (0, _) => head.into(),
+        (code, true) => {
+            lang.pick(format!("{head}, clients get {code}"), format!("{head}, 클라이언트가 받는 답: {code}"))
+        }
+        (code, false) => format!("{head} · {code}"),
     }
 }
 

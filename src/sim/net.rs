@@ -670,6 +670,10 @@ impl Sim {
             network.slow.push((a, b, extra));
         }
     }
+    /// Whether the way between two processes is open.
+    pub fn reaches(&self, from: ProcessId, to: ProcessId) -> bool {
+        self.inner.network.borrow().way(&self.inner, from, to).is_some()
+    }
     /// The cuts in force.
     pub fn cuts(&self) -> Vec<(Scope, Option<Scope>)> {
         self.inner.network.borrow().cuts.clone()

@@ -153,6 +153,19 @@ pub struct ApiServerView {
     pub requests_per_second: u32,
     /// The write that goes through it, or, at rest, `None`. Of several the newest.
     pub passing: Option<PassingRequest>,
+    /// Its storage does not answer.
+    pub storage: Option<StorageDown>,
+}
+
+/// An API server whose storage does not answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StorageDown {
+    /// When it last stored something.
+    pub stored_at: u64,
+    /// The status code of its last answer that failed since then; 0 before the first.
+    pub code: u16,
+    /// What that answer said.
+    pub message: String,
 }
 
 /// A request on its way through the door.

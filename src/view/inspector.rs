@@ -1,6 +1,6 @@
 //! What the inspector shows of the selected thing.
 
-use crate::{EventRow, InspectorTab, NodeTimer, ObjectRef, PodState, Subject};
+use crate::{EventRow, InspectorTab, LeaseView, NodeTimer, ObjectRef, PodState, ProcessView, Subject};
 use serde::{Deserialize, Serialize};
 
 /// The selected thing and the body of its open tab.
@@ -99,6 +99,12 @@ pub struct ContainerLog {
 pub struct Why {
     /// The chain from the reader's command (or the boot, or a timer) to this thing, first cause first.
     pub causes: Vec<Cause>,
+    /// Work that somebody else should do on it and that nobody does at present.
+    pub missing: Vec<Missing>,
+    /// For a pod: `status.reason` and `status.message` (`Evicted`, `NodeLost`, `DeadlineExceeded`); empty for none.
+    pub verdict: (String, String),
+    /// For a pod: its containers that have ended or don't start, in the pod's order.
+    pub containers: Vec<ContainerFacts>,
     /// For a pod: the last cycle of the scheduler.
     pub scheduling: Option<SchedulerTable>,
     /// For a pending pod: what would let it in.
@@ -109,6 +115,91 @@ pub struct Why {
     pub node: Option<NodeState>,
     /// For a component: facts in groups (raft, watches, queues).
     pub component: Vec<FactGroup>,
+}
+
+/// Work that nobody does at present.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Whose work.
+    pub what: MissingKind,
+    /// Who could do it, each with its state: a process that runs does not lead.
+    pub processes: Vec<ProcessView>,
+    /// Since when nobody does it; 0 where that is not known.
+    pub since: u64,
+    /// Where a lease that its last holder has not given back is waited for: holder and end.
+    pub lease: LeaseView,
+    /// When somebody tries next by itself (a component that is restarted); 0 for nobody.
+    pub next_at: u64,
+    /// The command that brings it back.
+    pub command: String,
+}
+
+/// Whose work that is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MissingKind {
+    /// No member of etcd leads, or the API servers do not reach it: nothing is stored.
+    Store {
+        /// Members that must run.
+        quorum: u32,
+    },
+    /// No API server runs.
+    ApiServer,
+    /// No controller manager leads.
+    Manager {
+        /// The controller that would deal with the object: `replicaset`.
+        controller: String,
+    },
+    /// No scheduler leads.
+    Scheduler,
+    /// The kubelet of the pod's node does not work.
+    Kubelet {
+        /// The node.
+        node: String,
+    },
+}
+
+/// A container that has ended, or that does not start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ContainerFacts {
+    /// Its name.
+    pub name: String,
+    /// It runs before the others.
+    pub init: bool,
+    /// `CrashLoopBackOff`, `ImagePullBackOff`, `Completed`; `Running` for one that was started again.
+    pub state: String,
+    /// What kubelet, runtime or registry said of that; may be empty.
+    pub message: String,
+    /// Its image.
+    pub image: String,
+    /// Its last end.
+    pub exit: Option<Exit>,
+    /// Restarts so far.
+    pub restarts: u32,
+    /// The last line that the instance which ended has written; may be empty.
+    pub last_line: String,
+    /// Its limit of memory, where that is what ended it: `64Mi`.
+    pub memory_limit: String,
+    /// The back-off that is being waited for, in nanoseconds; 0 for none.
+    pub back_off: u64,
+    /// When the kubelet tries it again; 0 where it does not.
+    pub next_at: u64,
+    /// `Always`, `OnFailure`, `Never`.
+    pub restart_policy: String,
+}
+
+/// How a container ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Exit {
+    /// Its exit code.
+    pub code: i32,
+    /// `Error`, `OOMKilled`, `Completed`.
+    pub reason: String,
+    /// Its termination message, or the runtime's; may be empty.
+    pub message: String,
+    /// When it started, 0 if it never did.
+    pub started_at: u64,
+    /// When it ended.
+    pub ended_at: u64,
 }
 
 /// One link of the chain.

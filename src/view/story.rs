@@ -1,4 +1,5 @@
-//! What became of an applied object: six steps, and the story that holds at each.
+//! What became of the applied objects: six steps of one of them, how all of them stand, and the story that holds at
+//! each step.
 
 use crate::ObjectRef;
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,44 @@ pub struct Trip {
     pub ready: u32,
     /// When the request was sent.
     pub began_at: u64,
-    /// The steps, in order; see [`TripStep::kind`].
+    /// The steps, in order; see [`TripStep::kind`]. They tell what is true now: a step is open again when pods are lost
+    /// or crash.
     pub steps: Vec<TripStep>,
+    /// Everything that was applied with it, in the text's order, itself included; at most 40.
+    pub all: Vec<TripObject>,
+    /// Objects that were applied beyond those.
+    pub more: u32,
+}
+
+/// One of the objects that were applied together, as it stands now.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TripObject {
+    /// The object.
+    pub object: ObjectRef,
+    /// As kubectl names it: `service/web`.
+    pub short: String,
+    /// Whether it is stored.
+    pub state: TripState,
+    /// Pods it wants; 0 for one that makes none.
+    pub desired: u32,
+    /// Pods that are ready, or for a Job have completed.
+    pub ready: u32,
+    /// Pods that are in trouble, by kubectl's STATUS word: `CrashLoopBackOff`.
+    pub troubles: Vec<(String, u32)>,
+}
+
+/// Whether an applied object is in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum TripState {
+    /// Not yet, or it was refused.
+    #[default]
+    Missing,
+    /// It is.
+    Stored,
+    /// It was, and is being deleted.
+    Deleting,
+    /// It was, and was deleted.
+    Gone,
 }
 
 /// A step.

@@ -258,6 +258,17 @@ impl World {
             && self.leading_manager().is_some()
             && self.leading_scheduler().is_some()
     }
+    /// Whether this API server reaches a member of etcd that leads or reaches the one that does.
+    pub fn store_answers(&self, server: &str) -> bool {
+        let members = self.observed.etcd.borrow();
+        let leads = |m: &Member<Stored>| m.status().is_some_and(|s| s.role == etcd::raft::Role::Leader);
+        let process = |name: &str| self.sim.process(name);
+        let leaders = members.iter().filter(|(_, m)| leads(m)).filter_map(|(name, _)| process(name));
+        let leaders: Vec<sim::ProcessId> = leaders.collect();
+        let led = |member| leaders.iter().any(|l| *l == member || self.sim.reaches(member, *l));
+        let Some(server) = process(server) else { return false };
+        members.keys().filter_map(|name| process(name)).any(|m| self.sim.reaches(server, m) && led(m))
+    }
     /// The programs of the reader's machine.
     pub fn programs(&self) -> &BTreeMap<&'static str, Program> {
         &self.programs

@@ -54,8 +54,20 @@ pub fn DialogBox(props: &DialogProps) -> Html {
 fn differences(page: &Page) -> Html {
     html! { <>
         <p>{ page.t(lang::DIFFERENCES_INTRO) }</p>
-        <ul>{ for DIFFERENCES.iter().map(|d| html! { <li>{ page.t(*d) }</li> }) }</ul>
+        { for DIFFERENCES.iter().map(|(head, texts)| html! { <>
+            <h3>{ page.t(*head) }</h3>
+            <ul>{ for texts.iter().map(|text| difference(page.t(*text))) }</ul>
+        </> }) }
+        <p><a href="differences.html" target="_blank" rel="noopener">{ page.t(lang::DIFFERENCES_ALL) }</a>{ " " }<span class="dim">{ page.t(lang::DIFFERENCES_REST) }</span></p>
     </> }
+}
+
+/// A difference, its first words before the colon set off.
+fn difference(text: &'static str) -> Html {
+    match text.split_once(": ") {
+        Some((what, rest)) => html! { <li><b>{ what }</b>{ ": " }{ rest }</li> },
+        None => html! { <li>{ text }</li> },
+    }
 }
 
 fn help(page: &Page) -> Html {

@@ -4,9 +4,10 @@ use super::editor::Editor;
 use super::{Action, Held, Page, icons, use_page};
 use crate::format;
 use crate::lang;
+use crate::standing;
 use crate::words;
 use std::rc::Rc;
-use view::{ManifestAction, ManifestResult, Outcome, Problem, Progress, Trip};
+use view::{ManifestAction, ManifestResult, Outcome, Problem, Progress, Subject, Trip, TripObject, TripState};
 use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
@@ -145,7 +146,8 @@ fn problems(page: &Page, props: &ManifestProps) -> Html {
         return html! { <span class="problems bad" title={general}>{ icons::sized("warn", "s14") }{ text }</span> };
     }
     if let Some(trip) = props.trip.as_ref().filter(|t| props.small && t.desired > 0) {
-        return html! { <span class="problems ok num">{ format!("{} {}/{}", trip.object.name, trip.ready, trip.desired) }</span> };
+        let class = if trip.ready >= trip.desired { "ok" } else { "" };
+        return html! { <span class={classes!("problems", "num", class)}>{ format!("{} {}/{}", trip.object.name, trip.ready, trip.desired) }</span> };
     }
     let documents = crate::yaml::documents(&props.text);
     let text = match documents.as_slice() {
@@ -232,6 +234,30 @@ fn trip(page: &Page, props: &ManifestProps) -> Html {
     let desired = trip.desired;
     let count = if desired > 0 { format!("{} · {}/{desired}", trip.short, trip.ready) } else { trip.short.clone() };
     html! {
-        <section class="trip"><h3 role="heading" aria-level="2">{ page.t(lang::TRIP_TITLE) }<span class="dim num mono">{ count }</span>{ story }</h3><ol>{ for steps }</ol></section>
+        <section class="trip"><h3 role="heading" aria-level="2">{ page.t(lang::TRIP_TITLE) }<span class="dim num mono">{ count }</span>{ story }</h3><ol>{ for steps }</ol>{ applied(page, trip) }</section>
+    }
+}
+
+/// How all that was applied stands: left out where the steps say it already.
+fn applied(page: &Page, trip: &Trip) -> Html {
+    let told = |o: &TripObject| o.state == TripState::Stored && o.troubles.is_empty();
+    if trip.all.len() <= 1 && trip.all.iter().all(told) {
+        return Html::default();
+    }
+    let rows = trip.all.iter().map(|object| {
+        let (text, good) = standing::applied(page.lang, object);
+        let (class, icon) = match good {
+            Some(true) => ("ok", "check"),
+            Some(false) => ("bad", "warn"),
+            None => ("dim", "timer"),
+        };
+        html! {
+            <li>{ icons::sized(icon, "s12") }<button type="button" class="ref" onclick={page.does(Action::Inspect(Subject::Object(object.object.clone())))}><code>{ &object.short }</code></button>
+                <span class={classes!("num", class)}>{ text }</span></li>
+        }
+    });
+    html! {
+        <ul class="applied" tabindex="0" aria-label={page.t(lang::APPLIED)}>{ for rows }
+            if trip.more > 0 { <li class="dim">{ format!("+{}", trip.more) }</li> }</ul>
     }
 }

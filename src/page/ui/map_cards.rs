@@ -7,6 +7,7 @@ use crate::cluster::Cluster;
 use crate::format;
 use crate::lang::{self, Lang, Text};
 use crate::layout::{Rect, Room};
+use crate::words;
 use std::rc::Rc;
 use view::{
     ApiServerView, DoorStage, EtcdMemberView, LeaseView, LoopView, PodView, ProcessState, ProcessView, RaftRole,
@@ -210,6 +211,8 @@ pub fn door(look: Look, api: &ApiServerView, alone: bool, rect: Option<&Rect>) -
                 <span class="r">
                     if let Some(word) = down {
                         <span class={if state == ProcessState::Starting { "warn" } else { "bad" }}>{ word }</span>
+                    } else if let Some(storage) = &api.storage {
+                        <span class="trouble bad" title={storage.message.clone()}>{ icons::sized("warn", "s14") }{ words::storage(page.lang, storage, wide, tiny) }</span>
                     } else if let Some(p) = passing {
                         if wide { <span class="mono user">{ &p.user }</span> }
                         <span class={classes!("mono", "passing", p.refused.map(|_| "bad"))}>

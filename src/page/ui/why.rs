@@ -4,8 +4,12 @@ use super::inspector::groups;
 use super::{Action, Page, icons};
 use crate::format;
 use crate::lang;
+use crate::standing::{self, Line};
 use crate::words::{self, CauseHead};
-use view::{Cause, CauseKind, FilterCell, LoopState, NodeState, NodeTimerKind, Remedy, SchedulerTable, Subject, Why};
+use view::{
+    Cause, CauseKind, ContainerFacts, FilterCell, LoopState, Missing, NodeState, NodeTimerKind, Remedy, SchedulerTable,
+    Subject, Why,
+};
 use yew::prelude::*;
 
 /// Everything known about why.
@@ -14,8 +18,17 @@ pub fn why(page: &Page, why: &Why, now: u64) -> Html {
         && why.scheduling.is_none()
         && why.control_loop.is_none()
         && why.node.is_none()
-        && why.component.is_empty();
+        && why.component.is_empty()
+        && why.missing.is_empty()
+        && why.containers.is_empty();
     html! { <>
+        if !why.missing.is_empty() || !why.containers.is_empty() || !why.verdict.0.is_empty() {
+            <section class="sec"><h3>{ page.t(lang::STANDING) }</h3><ul class="stand">
+                { for why.missing.iter().map(|m| missing(page, m, now)) }
+                { verdict(&why.verdict) }
+                { for why.containers.iter().map(|c| container(page, c, now)) }
+            </ul></section>
+        }
         if empty { <p class="sec dim">{ page.t(lang::NOTHING_KNOWN) }</p> }
         if !why.causes.is_empty() { <section class="sec"><h3>{ page.t(lang::HOW_IT_CAME) }</h3><ol class="chain">{ for why.causes.iter().map(|c| cause(page, c)) }</ol></section> }
         if let Some(table) = &why.scheduling { { scheduling(page, table) } }
@@ -24,6 +37,58 @@ pub fn why(page: &Page, why: &Why, now: u64) -> Html {
         if let Some(state) = &why.node { { node(page, state, now) } }
         { groups(page, &why.component) }
     </> }
+}
+
+/// Work that nobody does: whose, since when, what brings it back.
+fn missing(page: &Page, what: &Missing, now: u64) -> Html {
+    let told = standing::missing(page.lang, what, now);
+    let since = (what.since > 0).then(|| {
+        let (clock, span) = (format::clock(page.epoch, what.since), format::age(now.saturating_sub(what.since)));
+        page.lang.pick(format!("since {clock} ({span})"), format!("{clock}부터 ({span})"))
+    });
+    html! {
+        <li><p class="h">{ icons::sized("warn", "s14") }<b>{ told.head }</b><span class="dim num">{ since }</span></p>
+            <p>{ told.text }</p><p class="dim">{ told.states }</p>
+            if !told.next.is_empty() { <p>{ told.next }</p> }
+            if !what.command.is_empty() { <p>{ command(page, &what.command) }</p> }
+        </li>
+    }
+}
+
+/// A command that a click runs in the terminal.
+fn command(page: &Page, line: &str) -> Html {
+    if page.readonly {
+        return html! { <code class="dim">{ line }</code> };
+    }
+    let label = format!("{}: {line}", page.t(lang::RUN_COMMAND));
+    html! { <button type="button" class="ref cmd" title={label.clone()} aria-label={label} onclick={page.does(Action::Run(line.to_string()))}><code>{ line }</code></button> }
+}
+
+/// What the pod itself says of its end: `Evicted`, and why.
+fn verdict((reason, message): &(String, String)) -> Html {
+    if reason.is_empty() {
+        return Html::default();
+    }
+    html! { <li><p class="h">{ icons::sized("warn", "s14") }<b>{ reason }</b></p><p class="evmsg">{ message }</p></li> }
+}
+
+/// A container that ended or does not start.
+fn container(page: &Page, facts: &ContainerFacts, now: u64) -> Html {
+    let good = matches!(facts.state.as_str(), "Running" | "Completed");
+    let restarts = (facts.restarts > 0).then(|| {
+        let n = facts.restarts;
+        page.lang.pick(format!("{n} {}", if n == 1 { "restart" } else { "restarts" }), format!("재시작 {n}번"))
+    });
+    let lines = standing::container(page.lang, facts, now).into_iter().map(|line| match line {
+        Line::Text(text) => html! { <p>{ text }</p> },
+        Line::Quote(who, text) => {
+            html! { <p class="q">if !who.is_empty() { <span class="dim">{ who }</span> }<code>{ text }</code></p> }
+        }
+    });
+    html! {
+        <li><p class="h">{ icons::sized(if good { "check" } else { "warn" }, "s14") }<b class="mono">{ &facts.name }</b>
+            <span class={if good { "ok" } else { "bad" }}>{ &facts.state }</span><span class="dim num">{ restarts }</span></p>{ for lines }</li>
+    }
 }
 
 fn cause(page: &Page, cause: &Cause) -> Html {
@@ -139,9 +204,8 @@ fn remedy(page: &Page, what: &Remedy, now: u64) -> Html {
         Remedy::Other { command, .. } => ("arrow", !command.is_empty()),
         Remedy::Retry { .. } => ("timer", false),
     };
-    let right = if command && !right.is_empty() && !page.readonly {
-        let label = format!("{}: {right}", page.t(lang::RUN_COMMAND));
-        html! { <button type="button" class="ref cmd" title={label.clone()} aria-label={label} onclick={page.does(Action::Run(right.clone()))}><code>{ right }</code></button> }
+    let right = if command && !right.is_empty() {
+        self::command(page, &right)
     } else {
         html! { <code class={classes!("num", (!matches!(what, Remedy::Retry { .. })).then_some("dim"))}>{ right }</code> }
     };

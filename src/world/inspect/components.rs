@@ -96,6 +96,15 @@ fn groups(look: &Look<'_>, name: &str) -> Vec<FactGroup> {
             facts: vec![fact("revision", inner.cache.revision()), fact("objects", objects), fact("watches", watches)],
         });
     }
+    let process = crate::session::process(look.world, name);
+    let storage = |inner: &apiserver::Inner| crate::session::storage_down(look.world, &process, inner);
+    if let Some(down) = observed.api_servers.borrow().get(name).and_then(|inner| storage(inner)) {
+        let mut facts = vec![fact("etcd", "no answer")];
+        if down.code > 0 {
+            facts.push(fact("clients get", format!("{} {}", down.code, down.message)));
+        }
+        groups.insert(0, FactGroup { name: "Storage".into(), facts });
+    }
     if let Some(scheduler) = observed.schedulers.borrow().get(name) {
         let (active, backoff, unschedulable) = scheduler.queue_lengths();
         groups.push(FactGroup {

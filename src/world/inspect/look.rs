@@ -38,6 +38,11 @@ impl<'a> Look<'a> {
         let epoch = self.wall() - i64::try_from(self.now()).unwrap_or(0);
         u64::try_from(unix.saturating_mul(1_000_000_000) - epoch).unwrap_or(0)
     }
+    /// The same of a moment in microseconds.
+    pub fn virtual_time_of_micros(&self, micros: i64) -> u64 {
+        let part = u64::try_from(micros.rem_euclid(1_000_000)).unwrap_or(0);
+        self.virtual_time(micros.div_euclid(1_000_000)) + part * 1000
+    }
     /// The kind of that name, the built-in one that is stored.
     pub fn kind(&self, kind: &str) -> Option<&'static KindInfo> {
         self.server.resources.iter().map(|r| r.kind).find(|k| k.kind == kind)

@@ -1,8 +1,10 @@
 //! The inspector: what is known of one thing, and why it is as it is. It looks at the store, at the programs' own
 //! records and at what really runs on the nodes, without a message or a moment of virtual time.
 
+mod absences;
 mod causes;
 mod components;
+mod containers;
 mod look;
 mod nodes;
 mod objects;

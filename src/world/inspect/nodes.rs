@@ -22,7 +22,7 @@ pub fn taint_text(taint: &Taint) -> String {
 pub fn heartbeat(look: &Look<'_>, name: &str) -> u64 {
     let lease = look.typed::<Lease>("kube-node-lease", name);
     let micros = lease.and_then(|l| l.spec.renew_time.unix_micros());
-    micros.map_or(0, |m| look.virtual_time(m / 1_000_000) + u64::try_from(m % 1_000_000).unwrap_or(0) * 1000)
+    micros.map_or(0, |m| look.virtual_time_of_micros(m))
 }
 
 /// What runs against a node: silence until it is marked, and evictions.

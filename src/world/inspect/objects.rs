@@ -1,7 +1,7 @@
 //! API objects in the inspector.
 
 use super::look::Look;
-use super::{causes, nodes, remedies, scheduling};
+use super::{absences, causes, containers, nodes, remedies, scheduling};
 use api::SortSmall;
 use api::core_v1::{Event, Node, Pod};
 use api::table::Cell;
@@ -146,7 +146,10 @@ fn label(object: &AnyRev, key: &str) -> String {
 
 fn why(look: &Look<'_>, object: &AnyRev) -> Why {
     let mut why = Why { causes: causes::chain(look, object.revision), ..Why::default() };
+    why.missing = absences::missing(look, object);
     if let Some(pod) = object.downcast::<Pod>() {
+        why.verdict = (pod.status.reason.to_string(), pod.status.message.to_string());
+        why.containers = containers::facts(look, &pod);
         let attempt = scheduling::attempt(look, &pod.metadata.namespace, &pod.metadata.name)
             .filter(|a| a.uid == pod.metadata.uid);
         why.scheduling = attempt.as_ref().map(|a| scheduling::table(look, a));

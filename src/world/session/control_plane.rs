@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use view::{
     ApiServerView, ControlPlane, DoorStage, EtcdMemberView, LeaseView, LoopView, NodeRejection, NodeScore,
-    PassingRequest, ProcessState, ProcessView, RaftRole, SchedulingPhase, SchedulingView, WaitingPod,
+    PassingRequest, ProcessState, ProcessView, RaftRole, SchedulingPhase, SchedulingView, StorageDown, WaitingPod,
 };
 
 const MILLI: u64 = 1_000_000;
@@ -32,7 +32,7 @@ pub struct Looks {
 }
 
 /// A component's process.
-fn process(world: &World, name: &str) -> ProcessView {
+pub(crate) fn process(world: &World, name: &str) -> ProcessView {
     let components = world.machines().components();
     let host = components.iter().find(|c| *c.name == *name).map(|c| world.sim().host_name(c.host));
     let cut =
@@ -49,9 +49,20 @@ fn process(world: &World, name: &str) -> ProcessView {
     }
 }
 
-fn of_kind(world: &World, kind: &str) -> Vec<ProcessView> {
+pub(crate) fn of_kind(world: &World, kind: &str) -> Vec<ProcessView> {
     let components = world.machines().components();
     components.iter().filter(|c| c.kind == kind && c.node.is_none()).map(|c| process(world, &c.name)).collect()
+}
+
+/// A leader's lease.
+pub(crate) fn lease_view(world: &World, lease: &Lease) -> LeaseView {
+    let seconds = u32::try_from(lease.spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
+    let holder = lease.spec.holder_identity.get().unwrap_or_default();
+    LeaseView {
+        holder: holder.split('_').next().unwrap_or_default().to_string(),
+        expires_at: micro(world, &lease.spec.renew_time) + u64::from(seconds) * 1000 * MILLI,
+        duration_millis: seconds.saturating_mul(1000),
+    }
 }
 
 /// All of it.
@@ -59,15 +70,7 @@ pub fn view(world: &World, looks: &mut Looks) -> ControlPlane {
     let leases = list::<Lease>(world, "coordination.k8s.io", "leases");
     let lease = |name: &str| {
         let found = leases.iter().find(|l| &*l.metadata.namespace == "kube-system" && &*l.metadata.name == name);
-        found.map_or_else(LeaseView::default, |l| {
-            let seconds = u32::try_from(l.spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
-            let holder = l.spec.holder_identity.get().unwrap_or_default();
-            LeaseView {
-                holder: holder.split('_').next().unwrap_or_default().to_string(),
-                expires_at: micro(world, &l.spec.renew_time) + u64::from(seconds) * 1000 * MILLI,
-                duration_millis: seconds.saturating_mul(1000),
-            }
-        })
+        found.map_or_else(LeaseView::default, |l| lease_view(world, l))
     };
     ControlPlane {
         etcd: of_kind(world, "etcd").into_iter().map(|p| member(world, p)).collect(),
@@ -144,13 +147,32 @@ fn door(world: &World, process: ProcessView) -> ApiServerView {
     let in_flight = recent.iter().filter(|e| e.verb != "watch" && e.latency().is_none()).count();
     let passing = recent.iter().rev().find(|e| is_step(e) && is_lit(e, now)).map(|e| passing(e, now));
     let watches: usize = inner.resources.iter().map(|r| inner.cache.resource(r.index).watchers()).sum();
+    let storage = storage_down(world, &process, inner);
     ApiServerView {
         process,
         watches: u32::try_from(watches).unwrap_or(u32::MAX),
         in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
         requests_per_second: u32::try_from(per_second).unwrap_or(u32::MAX),
         passing,
+        storage,
     }
+}
+
+/// Whether etcd leaves this API server without answers, and what it tells its clients meanwhile.
+pub(crate) fn storage_down(world: &World, process: &ProcessView, inner: &apiserver::Inner) -> Option<StorageDown> {
+    if !matches!(process.state, ProcessState::Running | ProcessState::CutOff) || world.store_answers(&process.name) {
+        return None;
+    }
+    let entries = inner.audit.since(0);
+    let stored = |e: &Rc<Entry>| e.stages.borrow().iter().find(|(s, _)| *s == Stage::Stored).map(|(_, at)| *at);
+    let stored_at = entries.iter().rev().find_map(stored).map_or(0, sim::Instant::as_nanos);
+    let failed = |e: &&Rc<Entry>| e.code.get() >= 500 && e.received.as_nanos() > stored_at;
+    let last = entries.iter().rev().find(failed);
+    Some(StorageDown {
+        stored_at,
+        code: last.map_or(0, |e| e.code.get()),
+        message: last.map(|e| e.message.borrow().to_string()).unwrap_or_default(),
+    })
 }
 
 fn is_lit(entry: &Rc<Entry>, now: u64) -> bool {

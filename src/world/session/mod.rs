@@ -16,8 +16,12 @@ mod timers;
 mod torment;
 mod trip;
 mod verbosity;
+#[cfg(test)]
+mod why_tests;
 
-pub(crate) use control_plane::percent;
+pub(crate) use control_plane::{lease_view, of_kind, percent, process, storage_down};
+pub(crate) use timers::Waits;
+pub(crate) use trip::Family;
 
 use crate::blueprint::Blueprint;
 use crate::cluster::World;

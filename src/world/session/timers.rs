@@ -5,7 +5,7 @@ use super::control_plane::short_loop;
 use crate::cluster::World;
 use api::SortSmall;
 use api::coordination_v1::Lease;
-use api::core_v1::Pod;
+use api::core_v1::{ContainerStatus, Pod};
 use std::collections::BTreeMap;
 use view::{NodeTimerKind, NodeView, TimerKind, TimerView, WorkloadView};
 
@@ -111,6 +111,29 @@ impl Named {
         }
         named
     }
+
+    /// A container's back-off in nanoseconds (0 for none), and when the kubelet tries it again (0 if it is not known).
+    fn wait(&self, world: &World, pod: &str, status: &ContainerStatus) -> (u64, u64) {
+        let sync = self.syncs.get(pod).copied();
+        // The kubelet notices when it looks at the pod the next time.
+        let noticed = |over: u64| sync.map_or(over, |sync| sync.max(over));
+        let reason = status.state.waiting.get().map(|w| &*w.reason);
+        match reason {
+            Some("CrashLoopBackOff") => {
+                let ended = status.last_state.terminated.get().and_then(|t| t.finished_at.unix());
+                let message = status.state.waiting.get().map_or("", |w| &*w.message);
+                let Some((ended, delay)) = ended.zip(back_off_seconds(message)) else { return (0, 0) };
+                let delay = delay.saturating_mul(1_000_000_000);
+                (delay, noticed(since_start(world, Some(ended)).saturating_add(delay)))
+            }
+            Some("ImagePullBackOff" | "ErrImagePull") => {
+                let over = self.pulls.get(&(pod.to_string(), status.image.to_string()));
+                (0, over.map_or(0, |over| noticed(*over)))
+            }
+            // What has ended tells of its back-off only at the kubelet's next look, which is when it ends.
+            _ => (0, sync.unwrap_or(0)),
+        }
+    }
 }
 
 /// `40` out of `back-off 40s restarting failed container=c pod=...`, `160` out of `back-off 2m40s ...`.
@@ -133,6 +156,25 @@ fn back_off_seconds(message: &str) -> Option<u64> {
     Some(seconds)
 }
 
+/// What a pod's containers wait for.
+pub struct Waits<'a> {
+    world: &'a World,
+    key: String,
+    named: Named,
+}
+
+impl<'a> Waits<'a> {
+    /// Of this pod.
+    pub fn of(world: &'a World, pod: &Pod) -> Self {
+        let key = format!("{}/{}", pod.metadata.namespace, pod.metadata.name);
+        Waits { world, key, named: Named::read(world, &mut Vec::new()) }
+    }
+    /// A container's back-off in nanoseconds (0 for none), and when the kubelet tries it again (0 if it is not known).
+    pub fn of_container(&self, status: &ContainerStatus) -> (u64, u64) {
+        self.named.wait(self.world, &self.key, status)
+    }
+}
+
 fn of_pod(world: &World, pod: &Pod, named: &Named) -> Vec<TimerView> {
     let name = pod.metadata.name.to_string();
     if let Some(deleted) = pod.metadata.deletion_timestamp.unix() {
@@ -144,35 +186,21 @@ fn of_pod(world: &World, pod: &Pod, named: &Named) -> Vec<TimerView> {
     }
     let node = pod.spec.node_name.to_string();
     let key = format!("{}/{name}", pod.metadata.namespace);
-    let sync = named.syncs.get(&key).copied();
     let mut out = Vec::new();
     let statuses = pod.status.init_container_statuses.iter().chain(pod.status.container_statuses.iter());
     for status in statuses {
-        // The status tells of the back-off only at the kubelet's next look at the pod, which is when it ends.
-        if let (Some(_), Some(at)) = (status.state.terminated.get(), sync)
-            && &*pod.status.phase == "Running"
-        {
-            out.push(TimerView { at, what: TimerKind::RestartBackOff { node: node.clone(), pod: name.clone() } });
-        }
-        let Some(waiting) = status.state.waiting.get() else { continue };
-        match &*waiting.reason {
-            "CrashLoopBackOff" => {
-                let ended = status.last_state.terminated.get().and_then(|t| t.finished_at.unix());
-                let Some((ended, delay)) = ended.zip(back_off_seconds(&waiting.message)) else { continue };
-                let over = since_start(world, Some(ended)).saturating_add(delay.saturating_mul(1_000_000_000));
-                // The kubelet notices when it looks at the pod the next time.
-                let at = sync.map_or(over, |sync| sync.max(over));
-                out.push(TimerView { at, what: TimerKind::RestartBackOff { node: node.clone(), pod: name.clone() } });
+        let reason = status.state.waiting.get().map(|w| &*w.reason);
+        let ended = status.state.terminated.get().is_some() && &*pod.status.phase == "Running";
+        let what = match reason {
+            Some("ImagePullBackOff" | "ErrImagePull") => {
+                TimerKind::PullBackOff { node: node.clone(), image: status.image.to_string() }
             }
-            "ImagePullBackOff" | "ErrImagePull" => {
-                let over = named.pulls.get(&(key.clone(), status.image.to_string())).copied();
-                out.extend(over.map(|over| TimerView {
-                    at: sync.map_or(over, |sync| sync.max(over)),
-                    what: TimerKind::PullBackOff { node: node.clone(), image: status.image.to_string() },
-                }));
-            }
-            _ => {}
-        }
+            Some("CrashLoopBackOff") => TimerKind::RestartBackOff { node: node.clone(), pod: name.clone() },
+            None if ended => TimerKind::RestartBackOff { node: node.clone(), pod: name.clone() },
+            _ => continue,
+        };
+        let (_, at) = named.wait(world, &key, status);
+        out.extend((at > 0).then_some(TimerView { at, what }));
     }
     if &*pod.status.phase == "Running"
         && let Some(at) = named.probes.get(&key)
