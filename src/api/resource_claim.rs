@@ -9,6 +9,16 @@ pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 /// Names the pod's claim for which a claim was made from a template.
 pub const POD_CLAIM_NAME: &str = "resource.kubernetes.io/pod-claim-name";
 
+/// Marks the claim for a pod's extended resources.
+pub const EXTENDED: &str = "resource.kubernetes.io/extended-resource-claim";
+/// Before a class' name: an extended resource that stands for it.
+pub const CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
+
+/// Whether a class of devices may stand for a resource (`IsDRAExtendedResourceName`).
+pub fn is_extended_resource(name: &str) -> bool {
+    name.starts_with(CLASS_PREFIX) || crate::validation::is_extended(name)
+}
+
 /// The claim that stands for a pod's claim; none if it has been found that none is needed.
 ///
 /// # Errors

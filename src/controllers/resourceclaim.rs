@@ -143,11 +143,13 @@ impl ResourceClaims {
 
     fn enqueue_pod(&self, pod: &Rev<Pod>, deleted: bool, revision: u64) {
         let claims = &pod.spec.resource_claims;
-        if claims.is_empty() {
+        let extended = pod.status.extended_resource_claim_status.get();
+        if claims.is_empty() && extended.is_none() {
             return;
         }
         if deleted || is_done(pod) {
-            for name in claims.iter().filter_map(|c| resource_claim::name(pod, c).ok().flatten()) {
+            let named = claims.iter().filter_map(|c| resource_claim::name(pod, c).ok().flatten());
+            for name in named.chain(extended.map(|e| e.resource_claim_name.clone())) {
                 self.queue.add_caused(Item::Claim(Key::new(&pod.metadata.namespace, &name)), revision);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::change::{About, Change};
 use crate::cycle::Outcome;
-use crate::devices::Promise;
+use crate::devices::{Devices, Promise};
 use crate::events;
 use crate::handlers;
 use crate::node_info::PodKey;
@@ -40,8 +40,19 @@ pub(crate) fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str, 
             let written = devices.write(&client, &pod.info.pod, &mut promises).await;
             failed = written.err().map(|why| ("DynamicResources", why));
         }
+        if failed.is_none() && Devices::must_wait(&promises) {
+            events::waits_for_devices(&inner.recorder, &pod.info, &node, pod.causes.clone());
+            let ready = devices.wait(ctx, &mut promises).await;
+            failed = ready.err().map(|why| ("DynamicResources", why));
+        }
         if let Some((plugin, why)) = failed {
             inner.binding.set(inner.binding.get().saturating_sub(1));
+            klog::error("Plugin failed")
+                .err(&why)
+                .obj("pod", &key.0, &key.1)
+                .str("plugin", plugin)
+                .str("node", &node)
+                .log(ctx, "framework.go:1803");
             devices.unreserve(&client, &pod.info.pod, &promises).await;
             inner.cache.borrow_mut().forget(&key);
             return not_bound(&inner, pod, &format!("running PreBind plugin \"{plugin}\": {why}")).await;
@@ -100,6 +111,11 @@ async fn expect(inner: &Rc<Inner>, pod: &Queued, node: &str) {
 /// A pod that had its node did not get there: what it held is free again.
 async fn not_bound(inner: &Rc<Inner>, pod: Queued, message: &str) {
     let placed = pod.info.pod.clone();
+    let PodKey(namespace, name) = pod.info.key();
+    klog::unhandled("Error scheduling pod; retrying")
+        .err(message)
+        .obj("pod", &namespace, &name)
+        .log(&inner.ctx, "schedule_one.go:1198");
     fail(inner, pod, "SchedulerError", message, Some("")).await;
     let now = inner.ctx.now();
     let moved = inner.queue.borrow_mut().changed(Change::AssignedPodDeleted, &About::Pod(Some(placed), None), 0, now);

@@ -1,10 +1,11 @@
 //! Changes of the cluster that may help a pod which a plugin refused: their names (`framework.ClusterEvent`), what they
 //! are about, and the plugins' hints (`QueueingHintFn`).
 
+use crate::devices::Devices;
 use crate::node_info::PodInfo;
 use api::Rev;
 use api::core_v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
-use api::resource_v1::ResourceClaim;
+use api::resource_v1::{DeviceClass, ResourceClaim};
 use api::storage_v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 
 /// A change of the cluster, as far as plugins care.
@@ -143,6 +144,8 @@ pub enum About {
     CsiDriver(Rev<CSIDriver>, Rev<CSIDriver>),
     /// A claim of devices.
     ResourceClaim(Option<Rev<ResourceClaim>>, Option<Rev<ResourceClaim>>),
+    /// A class of devices.
+    DeviceClass(Option<Rev<DeviceClass>>, Rev<DeviceClass>),
     /// What a storage driver has left somewhere.
     Capacity(Option<Rev<CSIStorageCapacity>>, Rev<CSIStorageCapacity>),
 }
@@ -175,17 +178,36 @@ impl About {
 pub struct Hint {
     /// The changes.
     pub changes: &'static [Change],
-    /// Whether one helps this pod; always if there is no such function.
-    pub helps: Option<fn(&PodInfo, &About) -> bool>,
+    /// Whether one helps this pod.
+    pub helps: Helps,
+}
+
+/// Whether a change helps a pod.
+#[derive(Clone, Copy)]
+pub enum Helps {
+    /// It always may.
+    Always,
+    /// It may if this says so.
+    When(fn(&PodInfo, &About) -> bool),
+    /// It may if this says so, which looks at classes of devices.
+    WithDevices(fn(&PodInfo, &About, &Devices) -> bool),
 }
 
 impl Hint {
     /// A hint of changes that always may help.
     pub const fn always(changes: &'static [Change]) -> Self {
-        Self { changes, helps: None }
+        Self { changes, helps: Helps::Always }
     }
     /// A hint of changes that may help where `helps` says so.
     pub const fn when(changes: &'static [Change], helps: fn(&PodInfo, &About) -> bool) -> Self {
-        Self { changes, helps: Some(helps) }
+        Self { changes, helps: Helps::When(helps) }
+    }
+    /// Whether a change, which is one of these, may help a pod.
+    pub fn may_help(&self, pod: &PodInfo, about: &About, devices: &Devices) -> bool {
+        match self.helps {
+            Helps::Always => true,
+            Helps::When(helps) => helps(pod, about),
+            Helps::WithDevices(helps) => helps(pod, about, devices),
+        }
     }
 }

@@ -226,3 +226,137 @@ fn devices_are_tainted_by_rules_and_shared_by_capacity() {
         assert!(shares[0].len() == 36 && shares[0] != shares[1]);
     });
 }
+
+/// Whether the pod's claim for extended resources is there, with what it asks for and has.
+async fn special(client: &Client, pod: &str) -> Option<(Rev<ResourceClaim>, String)> {
+    let pod: Rev<Pod> = client.get("default", pod).await.unwrap();
+    let status = pod.status.extended_resource_claim_status.get()?;
+    let mapping = |m: &api::core_v1::ContainerExtendedResourceRequest| {
+        format!("{} {} {}", m.container_name, m.resource_name, m.request_name)
+    };
+    let claim = client.get("default", &status.resource_claim_name).await.ok()?;
+    Some((claim, status.request_mappings.iter().map(mapping).collect::<Vec<_>>().join(", ")))
+}
+
+#[test]
+fn extended_resources_are_had_as_devices() {
+    with_cluster(|ctx, client| async move {
+        node(&client, "node-1").await;
+        let asks = |name: &str, resource: &str, amount: u32| {
+            format!(
+                "metadata: {{name: {name}, namespace: default}}\nspec: {{containers: [{{name: c, image: x, resources: \
+                 {{requests: {{cpu: 10m, {resource}: '{amount}'}}, limits: {{{resource}: '{amount}'}}}}}}]}}"
+            )
+        };
+        create::<Pod>(&client, &asks("early", "example.com/gpu", 1)).await;
+        ctx.sleep(Duration::from_secs(2)).await;
+        let refused = |why: &str| {
+            let text = format!(
+                "0/1 nodes are available: 1 {why}. preemption: 0/1 nodes are available: 1 Preemption is not helpful for \
+                 scheduling."
+            );
+            (String::new(), text)
+        };
+        assert_eq!(says(&client, "early").await, refused("Insufficient example.com/gpu"));
+        create::<ResourceSlice>(
+            &client,
+            "metadata: {name: gpus}\nspec: {driver: gpu.example.com, allNodes: true, pool: {name: all, generation: 1, \
+             resourceSliceCount: 1}, devices: [{name: gpu-0}, {name: gpu-1}]}",
+        )
+        .await;
+        create::<DeviceClass>(&client, "metadata: {name: gpu}\nspec: {extendedResourceName: example.com/gpu}").await;
+        create::<Pod>(&client, &asks("named", "deviceclass.resource.kubernetes.io/gpu", 1)).await;
+        create::<Pod>(&client, &asks("none", "deviceclass.resource.kubernetes.io/other", 1)).await;
+        ctx.sleep(Duration::from_secs(4)).await;
+        create::<Pod>(&client, &asks("late", "example.com/gpu", 1)).await;
+        ctx.sleep(Duration::from_secs(1)).await;
+        // The class came for the one that waited.
+        assert_eq!(says(&client, "early").await.0, "node-1", "{}", says(&client, "early").await.1);
+        assert_eq!(says(&client, "named").await.0, "node-1", "{}", says(&client, "named").await.1);
+        let why = "Insufficient deviceclass.resource.kubernetes.io/other";
+        assert_eq!(says(&client, "none").await, refused(why));
+        assert_eq!(says(&client, "late").await, refused("cannot allocate all claims"));
+        let (claim, mappings) = special(&client, "early").await.expect("a claim");
+        assert_eq!(mappings, "c example.com/gpu container-0-request-1");
+        assert!(claim.metadata.name.starts_with("early-extended-resources-"), "{}", claim.metadata.name);
+        assert_eq!(claim.metadata.generate_name, "early-extended-resources-");
+        let annotation = claim.metadata.annotations.get("resource.kubernetes.io/extended-resource-claim");
+        assert_eq!(annotation.map(|v| &**v), Some("true"));
+        assert_eq!(claim.metadata.finalizers.to_vec(), ["resource.kubernetes.io/delete-protection"]);
+        assert_eq!(claim.status.reserved_for.iter().map(|r| &*r.name).collect::<Vec<_>>(), ["early"]);
+        let results = claim.status.allocation.get().map(|a| &a.devices.results).expect("an allocation");
+        let results: Vec<_> = results.iter().map(|r| (&*r.request, &*r.driver)).collect();
+        assert_eq!(results, [("container-0-request-1", "gpu.example.com")]);
+        // The claim goes with its pod, and another gets the device.
+        let now = api::meta_v1::DeleteOptions { grace_period_seconds: Some(0), ..Default::default() };
+        client.delete::<Pod>("default", "early", &now).await.unwrap();
+        ctx.sleep(Duration::from_secs(4)).await;
+        assert!(client.get::<ResourceClaim>("default", &claim.metadata.name).await.is_err());
+        assert_eq!(says(&client, "late").await.0, "node-1", "{}", says(&client, "late").await.1);
+    });
+}
+
+#[test]
+fn a_pod_waits_until_its_devices_are_ready() {
+    with_cluster(|ctx, client| async move {
+        node(&client, "node-1").await;
+        create::<DeviceClass>(&client, "metadata: {name: net}\nspec: {}").await;
+        create::<ResourceSlice>(
+            &client,
+            "metadata: {name: nets}\nspec: {driver: net.example.com, allNodes: true, pool: {name: all, generation: 1, \
+             resourceSliceCount: 1}, devices: [{name: nic-0, bindsToNode: true, bindingConditions: [e.com/attached], \
+             bindingFailureConditions: [e.com/failed]}, {name: nic-1, bindsToNode: true, bindingConditions: \
+             [e.com/attached], bindingFailureConditions: [e.com/failed]}]}",
+        )
+        .await;
+        for name in ["good", "bad"] {
+            let text = format!(
+                "metadata: {{name: {name}, namespace: default}}\nspec: {{devices: {{requests: [{{name: r, exactly: \
+                 {{deviceClassName: net}}}}]}}}}"
+            );
+            create::<ResourceClaim>(&client, &text).await;
+            pod(&client, name, &format!("resourceClaimName: {name}")).await;
+        }
+        ctx.sleep(Duration::from_secs(2)).await;
+        // Both wait, and say where they are to go.
+        for (name, condition) in [("good", "e.com/attached"), ("bad", "e.com/failed")] {
+            let waiting: Rev<Pod> = client.get("default", name).await.unwrap();
+            let (at, to) = (&waiting.spec.node_name, &waiting.status.nominated_node_name);
+            assert_eq!((&**at, &**to), ("", "node-1"), "{name}");
+            let claim: Rev<ResourceClaim> = client.get("default", name).await.unwrap();
+            let result = claim.status.allocation.get().and_then(|a| a.devices.results.first()).expect("a result");
+            assert_eq!(result.binding_conditions.to_vec(), ["e.com/attached"]);
+            let mut told = (*claim).clone();
+            let device = format!(
+                "driver: net.example.com\npool: all\ndevice: {}\nconditions: [{{type: {condition}, status: 'True', \
+                 reason: CableCut, message: the cable was cut, lastTransitionTime: '2026-01-01T00:00:00Z'}}]",
+                result.device
+            );
+            told.status.make().devices.push(decode(&device));
+            client.update_status(told, claim.revision).await.unwrap_or_else(|status| panic!("{status}"));
+        }
+        // They are looked at every five seconds.
+        ctx.sleep(Duration::from_millis(3_500)).await;
+        assert_eq!(says(&client, "good").await.0, "node-1");
+        // The other was freed from its device, and tries again.
+        ctx.sleep(Duration::from_secs(3)).await;
+        let text = "0/1 nodes are available: 1 resourceclaim not available on the node. deallocation of ResourceClaim \
+                    completed, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
+        assert_eq!(says(&client, "bad").await, (String::new(), text.into()));
+        let events: Vec<Rev<api::core_v1::Event>> =
+            client.list::<api::core_v1::Event>("default", &Default::default()).await.unwrap().items;
+        let of_bad = events.iter().filter(|e| e.involved_object.name == "bad" && e.involved_object.kind == "Pod");
+        let mut of_bad: Vec<_> = of_bad.map(|e| (e.event_time, &*e.reason, e.message.to_string())).collect();
+        of_bad.sort_by_key(|(at, ..)| format!("{at:?}"));
+        let of_bad: Vec<_> = of_bad.iter().map(|(_, reason, message)| format!("{reason}: {message}")).collect();
+        let waits = "BindingConditionsPending: waiting for binding conditions for device on node node-1";
+        let failed = "FailedScheduling: running PreBind plugin \"DynamicResources\": device binding failed: claim=bad, \
+                      reason=CableCut, message=\"the cable was cut\"";
+        assert_eq!(of_bad, [waits, failed, &format!("FailedScheduling: {text}"), waits]);
+        // Nobody says anything of the device: it is given up in the end.
+        ctx.sleep(Duration::from_secs(604)).await;
+        let late = "running PreBind plugin \"DynamicResources\": device binding timeout: context deadline exceeded";
+        let events = client.list::<api::core_v1::Event>("default", &Default::default()).await.unwrap().items;
+        assert!(events.iter().any(|e| e.message == *late));
+    });
+}

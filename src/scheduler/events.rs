@@ -44,6 +44,12 @@ pub fn scheduled(recorder: &EventsV1Recorder, pod: &PodInfo, node: &str, causes:
     recorder.eventf(&reference(pod), None, "Normal", "Scheduled", "Binding", &note, causes);
 }
 
+/// Records that a pod waits for its devices.
+pub fn waits_for_devices(recorder: &EventsV1Recorder, pod: &PodInfo, node: &str, causes: Causes) {
+    let note = format!("waiting for binding conditions for device on node {node}");
+    recorder.eventf(&reference(pod), None, "Normal", "BindingConditionsPending", "Scheduling", &note, causes);
+}
+
 /// How a condition is to stand.
 pub struct Condition<'a> {
     /// `PodScheduled`, `DisruptionTarget`.

@@ -256,12 +256,12 @@ fn register_devices(inner: &Rc<Inner>) {
     });
     let own = inner.clone();
     inner.informers.device_classes.on(move |delta| {
-        let change = match delta {
-            Delta::Added(_) => Change::DeviceClassAdded,
-            Delta::Updated { .. } => Change::DeviceClassUpdated,
+        let (change, old) = match delta {
+            Delta::Added(_) => (Change::DeviceClassAdded, None),
+            Delta::Updated { old, .. } => (Change::DeviceClassUpdated, Some(old.clone())),
             Delta::Deleted(_) => return,
         };
-        own.changed(change, &About::Nothing, delta.revision());
+        own.changed(change, &About::DeviceClass(old, delta.object().clone()), delta.revision());
     });
 }
 
@@ -421,7 +421,8 @@ fn waiting_updated(inner: &Rc<Inner>, old: &Rev<Pod>, new: &Rev<Pod>) {
     let made = |pod: &Pod| -> Vec<(Str, OStr)> {
         pod.status.resource_claim_statuses.iter().map(|s| (s.name.clone(), s.resource_claim_name.clone())).collect()
     };
-    if made(old) != made(new) {
+    let extended = |pod: &Pod| pod.status.extended_resource_claim_status.get().map(|s| s.resource_claim_name.clone());
+    if made(old) != made(new) || extended(old) != extended(new) {
         changes.push(Change::TargetPodGeneratedResourceClaim);
     }
     let about = About::Pod(Some(old.clone()), Some(new.clone()));

@@ -16,7 +16,8 @@ const C: &str = "containers: [{name: c, image: x}]";
 /// Whether `plugin` tries `pod` again after the change.
 fn helps(plugin: &str, pod: &PodInfo, change: Change, about: &About) -> bool {
     let hints = plugins::named(plugin).map(|p| p.hints).unwrap_or_default();
-    hints.iter().filter(|h| h.changes.contains(&change)).any(|h| h.helps.is_none_or(|f| f(pod, about)))
+    let devices = crate::devices::Devices::default();
+    hints.iter().filter(|h| h.changes.contains(&change)).any(|h| h.may_help(pod, about, &devices))
 }
 
 fn node(labels: &str, spec: &str, allocatable: &str) -> Rev<Node> {

@@ -2,6 +2,7 @@
 //! queue, and the unschedulable pods, which wait for a change of the cluster that may help them.
 
 use crate::change::{About, Change};
+use crate::devices::Devices;
 use crate::framework::Gates;
 use crate::node_info::{PodInfo, PodKey};
 use crate::plugins;
@@ -113,7 +114,7 @@ impl Queue {
             if self.gates.keep_out(&info).is_some() {
                 return None;
             }
-        } else if !changes.iter().any(|c| helps(&entry.pod, *c, about)) {
+        } else if !changes.iter().any(|c| helps(&entry.pod, *c, about, &self.gates.devices)) {
             return None;
         }
         let mut entry = self.unschedulable.remove(&key)?;
@@ -157,10 +158,12 @@ impl Queue {
         self.in_flight.remove(key);
     }
     /// No node was found: the pod waits for a change, unless one came while it was tried. Where it went.
-    pub fn unschedulable(&mut self, pod: Queued, now: Instant) -> &'static str {
+    pub fn unschedulable(&mut self, mut pod: Queued, now: Instant) -> &'static str {
+        // Its back-off begins now: it may have waited for long to be bound.
+        pod.since = now;
         let key = pod.info.key();
         let Some(missed) = self.in_flight.remove(&key) else { return "Gone" };
-        let helped = missed.iter().find(|(change, about, _)| helps(&pod, *change, about));
+        let helped = missed.iter().find(|(change, about, _)| helps(&pod, *change, about, &self.gates.devices));
         // Without a plugin to blame it was an error: back-off alone decides.
         if helped.is_some() || pod.refused_by.is_empty() {
             return self.requeue(key, pod, now).queue;
@@ -201,7 +204,9 @@ impl Queue {
         let helped: Vec<PodKey> = self
             .unschedulable
             .iter()
-            .filter(|(_, e)| e.awaits(change) && concerns(&e.pod.info) && helps(&e.pod, change, about))
+            .filter(|(_, e)| {
+                e.awaits(change) && concerns(&e.pod.info) && helps(&e.pod, change, about, &self.gates.devices)
+            })
             .map(|(key, _)| key.clone())
             .collect();
         let mut moved = Vec::new();
@@ -283,8 +288,8 @@ impl Gates {
 }
 
 /// Whether one of the plugins that refused the pod thinks that a change may help.
-fn helps(pod: &Queued, change: Change, about: &About) -> bool {
+fn helps(pod: &Queued, change: Change, about: &About, devices: &Devices) -> bool {
     let hints = pod.refused_by.iter().filter_map(|name| plugins::named(name)).flat_map(|p| p.hints);
     let mut fitting = hints.filter(|h| h.changes.contains(&change));
-    fitting.any(|h| h.helps.is_none_or(|helps| helps(&pod.info, about)))
+    fitting.any(|h| h.may_help(&pod.info, about, devices))
 }

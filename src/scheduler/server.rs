@@ -77,7 +77,8 @@ impl Scheduler {
     pub fn new(ctx: &Ctx, config: Config) -> Self {
         let client = Client::new(ctx, config.client.clone());
         let informers = Informers::new(&client);
-        let gates = informers.gates();
+        let mut gates = informers.gates();
+        gates.devices = gates.devices.with_clock(ctx);
         let inner = Rc::new(Inner {
             ctx: ctx.clone(),
             informers,
@@ -252,8 +253,7 @@ async fn schedule_one(inner: &Rc<Inner>, pod: Queued, start: &mut usize, rng: &m
         }
         (None, Some(node)) => {
             let found = dynamic_resources::chosen(&cycle, &node);
-            let mut reserve = |(claims, found)| inner.gates.devices.reserve(claims, found, rng);
-            let promises = found.map(&mut reserve).unwrap_or_default();
+            let promises = found.map(|found| inner.gates.devices.reserve(found, rng)).unwrap_or_default();
             binding::bind(inner, pod, outcome, node, promises);
         }
         (None, None) => no_fit(inner, pod, outcome, &cycle, rng).await,
@@ -393,8 +393,11 @@ async fn free_devices(inner: &Rc<Inner>, pod: &Queued, outcome: &Outcome, cycle:
     let is_there = |r: &Rejection| r.reasons.iter().any(|reason| reason.text == dynamic_resources::NOT_HERE);
     let refused = outcome.nodes.iter().filter(|n| n.rejected.as_ref().is_some_and(|(_, r)| is_there(r)));
     let nodes: Vec<&NodeInfo> = refused.filter_map(|n| cycle.snapshot.node(&n.node)).map(|n| &**n).collect();
-    let claim = dynamic_resources::in_the_way(cycle, &nodes)?;
     let client = inner.client.caused_by(&pod.causes);
+    let Some(claim) = dynamic_resources::in_the_way(cycle, &nodes) else {
+        let deleted = Devices::delete(&client, dynamic_resources::left_over(cycle)?).await;
+        return deleted.is_ok().then_some("deletion of ResourceClaim completed");
+    };
     let freed = Devices::deallocate(&client, &pod.info.pod, &claim).await;
     freed.is_ok_and(|done| done).then_some("deallocation of ResourceClaim completed")
 }

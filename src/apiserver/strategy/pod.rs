@@ -68,6 +68,9 @@ fn prepare_status(object: &mut dyn Object, old: &dyn Object) {
     if new.status.resource_claim_statuses.is_nil() && !old.status.resource_claim_statuses.is_nil() {
         new.status.make().resource_claim_statuses = old.status.resource_claim_statuses.clone();
     }
+    if new.status.extended_resource_claim_status.is_none() && old.status.extended_resource_claim_status.is_some() {
+        new.status.make().extended_resource_claim_status = old.status.extended_resource_claim_status.clone();
+    }
     if new.status.observed_generation == 0 && old.status.observed_generation != 0 {
         new.status.make().observed_generation = old.status.observed_generation;
     }

@@ -2,8 +2,9 @@
 //! of devices.
 
 use super::kubelet::Kubelet;
+use api::OStr;
 use api::Rev;
-use api::core_v1::Pod;
+use api::core_v1::{Pod, PodResourceClaim};
 use api::resource_claim;
 use api::resource_v1::ResourceClaim;
 
@@ -18,7 +19,11 @@ pub async fn prepare(kubelet: &Kubelet, pod: &Pod) -> Result<(), String> {
 
 async fn prepare_all(kubelet: &Kubelet, pod: &Pod) -> Result<(), String> {
     let meta = &pod.metadata;
-    for own in pod.spec.resource_claims.iter() {
+    let extended = pod.status.extended_resource_claim_status.get().map(|status| PodResourceClaim {
+        resource_claim_name: OStr::some(status.resource_claim_name.clone()),
+        ..PodResourceClaim::default()
+    });
+    for own in pod.spec.resource_claims.iter().chain(&extended) {
         let Some(name) = resource_claim::name(pod, own)? else { continue };
         let claim: Rev<ResourceClaim> = kubelet
             .client

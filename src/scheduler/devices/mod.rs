@@ -4,6 +4,8 @@
 mod allocator;
 mod bind;
 mod capacity;
+mod conditions;
+mod extended;
 mod pools;
 mod selectors;
 mod taints;
@@ -22,7 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub use allocator::Failure;
-pub use bind::Promise;
+pub use bind::{Chosen, Promise};
+pub(crate) use extended::{Needed, Special};
 pub(crate) use taints::changes as taints_change;
 
 /// A device: driver, pool, name.
@@ -81,6 +84,8 @@ pub struct Devices {
     /// All classes.
     pub classes: Lister<DeviceClass>,
     tracked: Rc<RefCell<Tracked>>,
+    /// For the time; tests need none.
+    ctx: Option<sim::Ctx>,
 }
 
 impl Default for Devices {
@@ -97,7 +102,12 @@ impl Devices {
         rules: Lister<DeviceTaintRule>,
         classes: Lister<DeviceClass>,
     ) -> Self {
-        Devices { claims, slices, rules, classes, tracked: Rc::default() }
+        Devices { claims, slices, rules, classes, tracked: Rc::default(), ctx: None }
+    }
+
+    /// The same, with a clock.
+    pub fn with_clock(self, ctx: &sim::Ctx) -> Self {
+        Devices { ctx: Some(ctx.clone()), ..self }
     }
 
     /// A claim, as it was written last.
@@ -165,17 +175,20 @@ impl Devices {
         Stock { slices: taints::with_rules(self.slices.list(), &self.rules.list()), in_use: self.in_use() }
     }
 
-    /// What the pod's claims can get on a node, one for each of those that have nothing yet.
+    /// What the pod's claims can get on a node, one for each of those that have nothing yet, and the one for its extended
+    /// resources last.
     ///
     /// # Errors
     /// Why there is nothing for them.
-    pub fn plan(
+    pub(crate) fn plan(
         &self,
         claims: &[Rev<ResourceClaim>],
+        special: Option<&Needed>,
         node: &NodeInfo,
         stock: &Stock,
     ) -> Result<Vec<AllocationResult>, Failure> {
-        let open: Vec<_> = claims.iter().filter(|c| c.status.allocation.is_none()).cloned().collect();
+        let open = claims.iter().filter(|c| c.status.allocation.is_none()).chain(special.map(|s| &s.claim));
+        let open: Vec<_> = open.cloned().collect();
         if open.is_empty() {
             return Ok(Vec::new());
         }
@@ -184,7 +197,7 @@ impl Devices {
 }
 
 /// Whether what a claim has can be had on a node; a claim that has nothing does not mind.
-pub fn is_available(claim: &ResourceClaim, node: &NodeInfo) -> bool {
+pub(crate) fn is_available(claim: &ResourceClaim, node: &NodeInfo) -> bool {
     let selector = claim.status.allocation.get().and_then(|a| a.node_selector.get());
     selector.is_none_or(|s| s.node_selector_terms.iter().any(|term| term_matches(term, &node.node)))
 }

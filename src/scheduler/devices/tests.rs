@@ -310,8 +310,8 @@ fn the_plugin_refuses_in_kubernetes_words() {
     let taken = cluster(&[claim("one", &exactly("count: 2"), "{}"), claim("there", &exactly(ONE), elsewhere)]);
     assert_eq!(refusals(&schedule(&using("one"), &taken)).len(), 3);
     let claims = all.devices.claims_of(&using("one").pod).unwrap();
-    let found = all.devices.plan(&claims, &all.nodes[0], &all.devices.stock()).unwrap();
-    all.devices.reserve(claims, found, &mut sim::Rng::split(1, "shares"));
+    let found = all.devices.plan(&claims, None, &all.nodes[0], &all.devices.stock()).unwrap();
+    all.devices.reserve(Chosen { claims, found, special: None }, &mut sim::Rng::split(1, "shares"));
     let text = "node-a: DynamicResources resource claim default/one is in the process of being allocated []";
     assert_eq!(says("one")[0], text);
 }
@@ -437,6 +437,9 @@ fn what_is_asked_of_a_device_before_what() {
     // A selector that fails counts, though the device is tainted; not if somebody has it.
     let devices = "[{name: x, taints: [{key: k, effect: NoSchedule}]}]";
     let fails = exactly("count: 1, selectors: [{cel: {expression: \"device.attributes['d'].model == 'a'\"}}]");
-    assert!(got(&[on_a(devices)], &[CLASS], &[fails.clone()], &[]).starts_with("error: claim default/c0: selector #0"));
+    assert!(
+        got(&[on_a(devices)], &[CLASS], std::slice::from_ref(&fails), &[])
+            .starts_with("error: claim default/c0: selector #0")
+    );
     assert_eq!(got(&[on_a(devices)], &[CLASS], &[fails], &["x"]), NONE);
 }

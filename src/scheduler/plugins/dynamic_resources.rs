@@ -2,7 +2,7 @@
 //! What it promises and writes is in [`crate::devices`].
 
 use crate::change::{About, Change, Hint};
-use crate::devices::{Failure, Stock, is_available};
+use crate::devices::{Chosen, Devices, Failure, Needed, Special, Stock, is_available};
 use crate::framework::{Cycle, Plugin, PreFilter, normalize_to_max};
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::{Code, Reason, Rejection};
@@ -21,7 +21,7 @@ pub static PLUGIN: Plugin = Plugin {
     }),
     pre_filter: Some(pre_filter),
     filter: Some(filter),
-    pre_score: Some(|cycle, _| cycle.state.devices.get().is_some()),
+    pre_score: Some(|cycle, _| cycle.state.devices.get().is_some_and(|state| !state.claims.is_empty())),
     score: Some(score),
     normalize: Some(|_, scores, _| normalize_to_max(scores, false)),
     hints: &[
@@ -41,25 +41,35 @@ pub static PLUGIN: Plugin = Plugin {
 pub const NOT_HERE: &str = "resourceclaim not available on the node";
 /// At most this many alternatives has a request (`FirstAvailableDeviceRequestMaxSize`).
 const ALTERNATIVES_MAX: i64 = 8;
+/// At most this many pods use a claim (`ResourceClaimReservedForMaxSize`).
+const USERS_MAX: usize = 256;
 
-/// Of the filter: the pod's claims, and what those that have nothing can get on the nodes that passed.
+/// What the claims that have nothing can get on a node, and the claim for extended resources there.
+type Found = (Vec<AllocationResult>, Option<Needed>);
+
+/// Of the filter: the pod's claims, and what is found for them on the nodes that passed.
 pub struct State {
     claims: Vec<Rev<ResourceClaim>>,
+    special: Option<Special>,
     stock: Stock,
-    found: RefCell<BTreeMap<api::Str, Vec<AllocationResult>>>,
+    found: RefCell<BTreeMap<api::Str, Found>>,
 }
 
 fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
     let (pod, devices) = (&cycle.pod.pod, &cycle.snapshot.devices);
-    if pod.spec.resource_claims.is_empty() {
-        return PreFilter::Skip;
-    }
     let reject = |text: String| PreFilter::Reject(Rejection::unresolvable(text));
     let claims = match devices.claims_of(pod) {
-        Ok(claims) if claims.is_empty() => return PreFilter::Skip,
         Ok(claims) => claims,
         Err(why) => return reject(why),
     };
+    let special = devices.special(cycle.pod);
+    if claims.is_empty() && special.is_none() {
+        return PreFilter::Skip;
+    }
+    let is_full = |c: &ResourceClaim| c.status.reserved_for.len() >= USERS_MAX && !is_reserved_for(pod, c);
+    if claims.iter().any(|c| c.status.allocation.is_some() && is_full(c)) {
+        return reject("resourceclaim in use".into());
+    }
     for claim in claims.iter().filter(|c| c.status.allocation.is_none()) {
         let meta = &claim.metadata;
         if devices.is_pending(claim) {
@@ -79,14 +89,22 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
             }
         }
     }
-    let _ = cycle.state.devices.set(State { claims, stock: devices.stock(), found: RefCell::default() });
+    let _ = cycle.state.devices.set(State { claims, special, stock: devices.stock(), found: RefCell::default() });
     PreFilter::Go
 }
 
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
     let state = cycle.state.devices.get()?;
-    let elsewhere = state.claims.iter().find(|claim| !is_available(claim, node));
-    match cycle.snapshot.devices.plan(&state.claims, node, &state.stock) {
+    let devices = &cycle.snapshot.devices;
+    let needed = match &state.special {
+        None => None,
+        Some(special) => match devices.needed(special, cycle.pod, node) {
+            Ok(needed) => needed,
+            Err(rejection) => return Some(rejection),
+        },
+    };
+    let elsewhere = state.claims.iter().find(|claim| !is_usable(devices, claim, node));
+    match devices.plan(&state.claims, needed.as_ref(), node, &state.stock) {
         Err(Failure::Error(why)) => Some(Rejection { code: Code::Error, reasons: vec![Reason::plain(why)] }),
         Err(Failure::Unschedulable(why)) => Some(Rejection::unresolvable(why)),
         Ok(_) if elsewhere.is_some() => {
@@ -94,17 +112,22 @@ fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
             Some(Rejection::unresolvable(NOT_HERE).with(name))
         }
         Ok(found) => {
-            state.found.borrow_mut().insert(node.name().clone(), found);
+            state.found.borrow_mut().insert(node.name().clone(), (found, needed));
             None
         }
     }
+}
+
+/// Whether what a claim has can be had on a node, and has not failed to be made ready.
+fn is_usable(devices: &Devices, claim: &ResourceClaim, node: &NodeInfo) -> bool {
+    is_available(claim, node) && !devices.is_stuck(claim)
 }
 
 /// Prefers nodes on which requests get their first alternatives.
 fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
     let Some(state) = cycle.state.devices.get() else { return 0 };
     let all_found = state.found.borrow();
-    let Some(found) = all_found.get(node.name()) else { return 0 };
+    let Some((found, _)) = all_found.get(node.name()) else { return 0 };
     let (mut found, mut score) = (found.iter(), 0);
     for claim in &state.claims {
         let Some(allocation) = claim.status.allocation.get().or_else(|| found.next()) else { continue };
@@ -121,9 +144,18 @@ fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
 }
 
 /// What Reserve takes over: the pod's claims, and what those that have nothing get on the node that was chosen.
-pub fn chosen(cycle: &Cycle<'_>, node: &str) -> Option<(Vec<Rev<ResourceClaim>>, Vec<AllocationResult>)> {
+pub fn chosen(cycle: &Cycle<'_>, node: &str) -> Option<Chosen> {
     let state = cycle.state.devices.get()?;
-    Some((state.claims.clone(), state.found.borrow().get(node).cloned().unwrap_or_default()))
+    let (found, special) = state.found.borrow().get(node).cloned().unwrap_or_default();
+    Some(Chosen { claims: state.claims.clone(), found, special })
+}
+
+/// The claim for the pod's extended resources that an earlier try has left.
+pub fn left_over(cycle: &Cycle<'_>) -> Option<Rev<ResourceClaim>> {
+    match cycle.state.devices.get()?.special.as_ref()? {
+        Special::Stale(claim) => Some(claim.clone()),
+        Special::Wanted => None,
+    }
 }
 
 /// A claim that stands in the way on one of these nodes and that nobody else uses: freeing it may help.
@@ -136,7 +168,8 @@ pub fn in_the_way(cycle: &Cycle<'_>, nodes: &[&NodeInfo]) -> Option<Rev<Resource
         _ => false,
     };
     let mut claims = state.claims.iter();
-    claims.find(|c| is_idle(c) && nodes.iter().any(|node| !is_available(c, node))).cloned()
+    let devices = &cycle.snapshot.devices;
+    claims.find(|c| is_idle(c) && nodes.iter().any(|node| !is_usable(devices, c, node))).cloned()
 }
 
 fn after_claim_changed(info: &PodInfo, about: &About) -> bool {

@@ -1,21 +1,25 @@
 //! NodeResourcesFit: what the pod asks for against what the node has left; prefers nodes with more left.
 
-use crate::change::{About, Change, Hint};
+use crate::change::{About, Change, Helps, Hint};
+use crate::devices::Devices;
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin};
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::resources::{Resources, pod_requests};
 use crate::verdict::{Code, Reason, Rejection};
+use api::Str;
+use api::resource_claim::CLASS_PREFIX;
 use std::borrow::Cow;
 
 /// Its row in the table.
 pub static PLUGIN: Plugin = Plugin {
     weight: 1,
-    filter: Some(|cycle, node| check(cycle.pod, node)),
+    filter: Some(|cycle, node| check(cycle.pod, node, &cycle.snapshot.devices)),
     pre_score: Some(|_, _| true),
     score: Some(score),
     hints: &[
         Hint::always(&[Change::AssignedPodDeleted, Change::TargetPodScaledDown]),
-        Hint::when(&[Change::NodeAdded, Change::NodeAllocatable], after_node_changed),
+        Hint { changes: &[Change::NodeAdded, Change::NodeAllocatable], helps: Helps::WithDevices(after_node_changed) },
+        Hint::when(&[Change::DeviceClassAdded, Change::DeviceClassUpdated], after_class_changed),
         Hint::when(&[Change::AssignedPodScaledDown], after_pod_scaled_down),
     ],
     ..Plugin::named("NodeResourcesFit")
@@ -32,7 +36,7 @@ fn cores(milli: i64) -> String {
 }
 
 /// What is too little of a node for a pod (`fitsRequest`).
-pub fn check(pod: &PodInfo, node: &NodeInfo) -> Option<Rejection> {
+pub fn check(pod: &PodInfo, node: &NodeInfo, devices: &Devices) -> Option<Rejection> {
     let (asked, has, used) = (&pod.requests, &node.allocatable, &node.requested);
     let mut rejection = Rejection { code: Code::Unschedulable, reasons: Vec::new() };
     let count = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
@@ -53,7 +57,7 @@ pub fn check(pod: &PodInfo, node: &NodeInfo) -> Option<Rejection> {
     compare(Cow::Borrowed("Insufficient cpu"), asked.cpu, used.cpu, has.cpu, &cores);
     compare(Cow::Borrowed("Insufficient memory"), asked.memory, used.memory, has.memory, &mebibytes);
     compare(Cow::Borrowed("Insufficient ephemeral-storage"), asked.storage, used.storage, has.storage, &mebibytes);
-    for (name, amount) in &asked.scalars {
+    for (name, amount) in asked.scalars.iter().filter(|(name, _)| !devices.delegates(name, node)) {
         let text = Cow::Owned(format!("Insufficient {name}"));
         compare(text, *amount, used.scalar(name), has.scalar(name), &|n| n.to_string());
     }
@@ -70,15 +74,29 @@ fn more_for(pod: &PodInfo, before: &Resources, after: &Resources) -> bool {
 }
 
 /// Whether the pod would fit on the node if that were empty, and there is more of something it asks for.
-fn after_node_changed(pod: &PodInfo, about: &About) -> bool {
+fn after_node_changed(pod: &PodInfo, about: &About, devices: &Devices) -> bool {
     let (old, Some(new)) = about.node() else { return true };
-    if check(pod, &NodeInfo::new(new.clone())).is_some() {
+    let node = NodeInfo::new(new.clone());
+    if check(pod, &node, devices).is_some() {
         return false;
     }
     old.is_none_or(|old| {
         let (before, after) = (Resources::of(&old.status.allocatable), Resources::of(&new.status.allocatable));
-        after.pods > before.pods || more_for(pod, &before, &after)
+        let delegates = |(name, amount): &(Str, i64)| *amount != 0 && devices.delegates(name, &node);
+        after.pods > before.pods || more_for(pod, &before, &after) || pod.requests.scalars.iter().any(delegates)
     })
+}
+
+/// Whether a class begins to stand for a resource that the pod asks for.
+fn after_class_changed(pod: &PodInfo, about: &About) -> bool {
+    let About::DeviceClass(old, new) = about else { return true };
+    let asks = |name: &str| pod.requests.scalars.iter().any(|(asked, _)| *asked == *name);
+    let named = new.spec.extended_resource_name.get();
+    match old {
+        Some(old) if old.spec.extended_resource_name.get().unwrap_or_default() == named.unwrap_or_default() => false,
+        None if asks(&format!("{CLASS_PREFIX}{}", new.metadata.name)) => true,
+        _ => named.is_some_and(asks),
+    }
 }
 
 fn after_pod_scaled_down(pod: &PodInfo, about: &About) -> bool {

@@ -2,7 +2,9 @@
 
 use super::super::at::{At, Errors};
 use super::super::{addresses, metadata};
-use crate::core_v1::{Container, ContainerStatus, Pod, PodCondition, PodResourceClaimStatus, PodSpec};
+use crate::core_v1::{
+    Container, ContainerStatus, Pod, PodCondition, PodExtendedResourceClaimStatus, PodResourceClaimStatus, PodSpec,
+};
 use crate::{Str, names};
 
 /// A changed status.
@@ -48,6 +50,9 @@ pub(in super::super) fn update(new: &Pod, old: &Pod, errors: &mut Errors) {
     let ephemeral = (&status.ephemeral_container_statuses, &was.ephemeral_container_statuses);
     transitions(ephemeral.0, ephemeral.1, |_, _| false, &at.child("ephemeralContainerStatuses"), errors);
     claims(&status.resource_claim_statuses, &new.spec, &at.child("resourceClaimStatuses"), errors);
+    if let Some(extended) = status.extended_resource_claim_status.get() {
+        extended_claim(extended, &new.spec, &at.child("extendedResourceClaimStatus"), errors);
+    }
     let ips = |ips: &[crate::core_v1::PodIP]| ips.iter().map(|ip| ip.ip.clone()).collect::<Vec<_>>();
     if !status.pod_ips.same(&was.pod_ips) || status.pod_ip != was.pod_ip {
         let at = &at.child("podIPs");
@@ -143,6 +148,46 @@ fn claims(list: &[PodResourceClaimStatus], spec: &PodSpec, at: &At, errors: &mut
         if let Some(name) = status.resource_claim_name.get() {
             errors.each(&at.child("resourceClaimName"), name, names::dns1123_subdomain(name));
         }
+    }
+}
+
+/// The claim for the pod's extended resources (`validatePodExtendedResourceClaimStatus`).
+fn extended_claim(status: &PodExtendedResourceClaimStatus, spec: &PodSpec, at: &At, errors: &mut Errors) {
+    let at_mappings = at.child("requestMappings");
+    if status.request_mappings.is_empty() {
+        errors.required(&at_mappings, "at least one request mapping is required");
+    }
+    for (i, mapping) in status.request_mappings.iter().enumerate() {
+        let at_mapping = at_mappings.index(i);
+        let (container, resource) = (&mapping.container_name, &mapping.resource_name);
+        match spec.init_containers.iter().chain(spec.containers.iter()).find(|c| c.name == *container) {
+            None => {
+                let why = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
+                errors.invalid(&at_mapping.child("containerName"), container, why);
+            }
+            Some(c) if !c.resources.requests.contains_key(resource) => {
+                let why = "must match the extended resource name of an entry in spec.initContainers.resources.requests or \
+                           spec.containers.resources.requests";
+                errors.invalid(&at_mapping.child("resourceName"), resource, why);
+            }
+            Some(_) => {}
+        }
+        let request = &mapping.request_name;
+        errors.each(&at.child("requestName"), request, names::dns1123_label(request));
+        let same = |m: &&crate::core_v1::ContainerExtendedResourceRequest| {
+            m.container_name == *container && m.resource_name == *resource && m.request_name == *request
+        };
+        if status.request_mappings.iter().take(i).any(|m| same(&m)) {
+            for (name, value) in [("containerName", container), ("resourceName", resource), ("requestName", request)] {
+                errors.duplicate(&at_mapping.child(name), value);
+            }
+        }
+    }
+    let name = &status.resource_claim_name;
+    if name.is_empty() {
+        errors.required(&at.child("resourceClaimName"), "");
+    } else {
+        errors.each(&at.child("resourceClaimName"), name, names::dns1123_subdomain(name));
     }
 }
 
