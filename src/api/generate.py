@@ -20,7 +20,7 @@ do final macro override priv typeof unsized virtual yield try gen'''.split())
 DYNAMIC_GROUPS = {'admissionregistration_v1', 'certificates_v1', 'flowcontrol_v1', 'storagemigration_v1',
                   'apiextensions_v1', 'apiregistration_v1', 'scheduling_v1alpha3', 'version'}
 DYNAMIC_TYPES = re.compile(
-    r'core_v1::(AWS|Azure|Ceph|Cinder|FC|Flex|Flocker|GCE|GitRepo|Gluster|ISCSI|Photon|Portworx|Quobyte|RBD|ScaleIO|'
+    r'core_v1::((Pod|Node|Service)(Exec|Attach|PortForward|Proxy)Options|AWS|Azure|Ceph|Cinder|FC|Flex|Flocker|GCE|GitRepo|Gluster|ISCSI|Photon|Portworx|Quobyte|RBD|ScaleIO|'
     r'StorageOS|Vsphere|ClusterTrust|PodCertificateProj|ComponentS|ComponentC|ConfigMapNodeConfig|NodeConfig|'
     r'PodVolumeHealth|SELinux|WindowsSec|AppArmor)|meta_v1::API(GroupList|Versions)|'
     r'resource_v1::(\w+List$|NodeAllocatable|DeviceDerived|NetworkDevice|Opaque)')

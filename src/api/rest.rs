@@ -218,6 +218,8 @@ pub enum Query {
     Log(LogOptions),
     /// Of `exec` and `attach`.
     Exec(ExecOptions),
+    /// Of `proxy`: what is asked there, path and query.
+    Proxy(Str),
 }
 
 /// `Impersonate-User` and its kin.

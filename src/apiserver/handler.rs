@@ -15,7 +15,7 @@ use crate::audit::{Entry, Stage};
 use crate::authz::{Attributes, Decision, authorize, refusal};
 use crate::registry::Call;
 use crate::user::User;
-use crate::{Inner, authn, components, discovery, proxy, reviews, table};
+use crate::{Inner, authn, components, connect, discovery, proxy, reviews, table};
 
 /// What every request costs the server, in virtual time, besides its reads and writes of the store.
 const COST: Duration = Duration::from_micros(300);
@@ -241,6 +241,10 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
             ("exec" | "attach", Verb::Create | Verb::Get) => {
                 return Box::pin(proxy::exec(call, conn, stream, bytes)).await.map(|answer| answer.map(|a| (200, a)));
             }
+            ("portforward", Verb::Create | Verb::Get) => {
+                return Box::pin(connect::port_forward(call, conn, stream)).await.map(|()| None);
+            }
+            ("proxy", _) => return Box::pin(connect::proxy(call)).await.map(|text| Some((200, Answer::Text(text)))),
             ("binding", Verb::Create) => (201, Box::pin(call.bind()).await?),
             ("eviction", Verb::Create) => (201, Box::pin(call.evict()).await?),
             ("token", Verb::Create) => (201, Box::pin(call.issue_token()).await?),

@@ -13,6 +13,7 @@ pub mod bootstrap;
 pub mod cache;
 pub mod causes;
 mod components;
+mod connect;
 mod discovery;
 mod errors;
 pub mod etcd_storage;

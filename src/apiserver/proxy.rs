@@ -12,9 +12,9 @@ use futures_util::{FutureExt, StreamExt};
 use sim::sync::mpsc;
 use sim::{Addr, Conn};
 
-use crate::Inner;
 use crate::alloc::parse_ip;
 use crate::registry::{Call, read};
+use crate::{Inner, connect};
 
 /// The port of every kubelet's server.
 const KUBELET_PORT: u16 = 10250;
@@ -48,6 +48,7 @@ pub(crate) async fn exec(
         Query::Exec(options) => options.clone(),
         _ => ExecOptions::default(),
     };
+    connect::admit(call).await?;
     let pod = pod(call).await?;
     options.container = container(&pod, &options.container)?;
     if pod.spec.node_name.is_empty() {
@@ -58,7 +59,7 @@ pub(crate) async fn exec(
     relay(call, &pod, request, conn, stream, bytes).await
 }
 
-fn forwarded(call: &Call, verb: Verb, path: String, query: Query) -> Request {
+pub(crate) fn forwarded(call: &Call, verb: Verb, path: String, query: Query) -> Request {
     Request {
         verb,
         target: Target::Path(Str::from(path)),
@@ -76,7 +77,7 @@ fn forwarded(call: &Call, verb: Verb, path: String, query: Query) -> Request {
     }
 }
 
-async fn pod(call: &Call) -> Result<Pod, Status> {
+pub(crate) async fn pod(call: &Call) -> Result<Pod, Status> {
     let found = read(&call.server, &call.key()).await?;
     let found = found.ok_or_else(|| Status::not_found(call.resource().kind, &call.name))?;
     found.body.downcast_ref::<Pod>().cloned().ok_or_else(|| Status::internal("not a Pod"))
@@ -117,7 +118,7 @@ fn container(pod: &Pod, asked: &Str) -> Result<Str, Status> {
 }
 
 /// Where the kubelet of a node listens.
-fn kubelet(server: &Inner, node: &str) -> Result<Addr, Status> {
+pub(crate) fn kubelet(server: &Inner, node: &str) -> Result<Addr, Status> {
     let found = server.cache.resource(server.nodes).get(node);
     let found = found.ok_or_else(|| Status::not_found(("", "nodes"), node))?;
     let Some(object) = found.body.downcast_ref::<Node>() else { return Err(Status::internal("not a Node")) };
@@ -189,6 +190,16 @@ async fn relay(
             }
             Ok(ServerFrame::Response { response, .. }) => {
                 return match response.answer {
+                    // A command that could not be started: the connection has been upgraded by then.
+                    Answer::Status(status) if response.code >= 400 && request.verb == Verb::Create => {
+                        call.entry.code.set(response.code);
+                        let response =
+                            Response { code: 200, warnings: Vec::new(), retry_after: 0, answer: Answer::Stream };
+                        if client.send_as("response", ServerFrame::Response { stream, response }).is_ok() {
+                            crate::server::end(client, stream, Some(status));
+                        }
+                        Ok(None)
+                    }
                     Answer::Status(status) if response.code >= 400 => Err((*status).clone()),
                     other => Ok(Some(other)),
                 };

@@ -98,7 +98,7 @@ fn query(request: &Request, timeout: Option<Duration>) -> Vec<(&'static str, Str
             put("stdin", flag(o.stdin));
             put("tty", flag(o.tty));
         }
-        Query::None => {}
+        Query::None | Query::Proxy(_) => {}
     }
     if let Some(timeout) = timeout {
         put("timeout", go_duration(timeout).into());

@@ -41,7 +41,7 @@ pub async fn write(k: &Kubectl<'_>, verb: Verb) -> Result<(), Error> {
     };
     let body = if body.is_empty() { Body::Empty } else { Body::Bytes(body.into()) };
     let (target, query) = parse(url);
-    send(k, verb, target, &query, body).await
+    send(k, verb, url, target, &query, body).await
 }
 
 /// `kubectl get --raw`.
@@ -55,7 +55,7 @@ pub async fn get(k: &Kubectl<'_>, url: &str) -> Result<(), Error> {
         true => Verb::List,
         false => Verb::Get,
     };
-    send(k, verb, target, &query, Body::Empty).await
+    send(k, verb, url, target, &query, Body::Empty).await
 }
 
 fn check_path(url: &str) -> Result<(), Error> {
@@ -65,8 +65,11 @@ fn check_path(url: &str) -> Result<(), Error> {
     Err(Error::text(format!("--raw must be a valid URL path: parse {}: invalid URI for request", quote(url))))
 }
 
-async fn send(k: &Kubectl<'_>, verb: Verb, target: Target, pairs: &Pairs, body: Body) -> Result<(), Error> {
-    let query = query(verb, &target, pairs)?;
+async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, target: Target, pairs: &Pairs, body: Body) -> Result<(), Error> {
+    let query = match behind(url, &target) {
+        Some(path) => Query::Proxy(path),
+        None => query(verb, &target, pairs)?,
+    };
     if verb == Verb::Watch {
         let (_, mut stream) = k.respond(verb, target, query, body).await?;
         while let Some((event, body)) = stream.event_as_sent().await {
@@ -173,6 +176,14 @@ fn parse(url: &str) -> (Target, Pairs) {
         name: part(1),
     };
     (target, pairs)
+}
+
+/// What a URL of `proxy` asks for behind it.
+fn behind(url: &str, target: &Target) -> Option<Str> {
+    let Target::Resource { resource, subresource, name, .. } = target else { return None };
+    let (_, path) = url.split_once(&format!("/{resource}/{name}/proxy")).filter(|_| **subresource == *"proxy")?;
+    // The server sends who asks for no path to the first one.
+    Some(if path.is_empty() { "/".into() } else { path.into() })
 }
 
 /// The query's parameters that the verb takes; others are passed over, as the server does.

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Objects a page of a list holds (`cmdutil.DefaultChunkSize`).
 pub const CHUNK_SIZE: i64 = 500;
 
+/// Subresources whose connections are upgraded.
+const UPGRADED: [&str; 3] = ["attach", "exec", "portforward"];
+
 /// A connection to the API server; streams are used one at a time.
 pub struct Connection {
     conn: sim::Conn,
@@ -350,6 +353,9 @@ impl<'a> Kubectl<'a> {
         request: Request,
     ) -> Result<(Rc<Connection>, u64, Response), Error> {
         let c = self.open(url).await?;
+        // A connection that is to be upgraded has no place for warnings.
+        let upgrade =
+            matches!(&request.target, Target::Resource { subresource, .. } if UPGRADED.contains(&&**subresource));
         let stream = c.next.get();
         c.next.set(stream + 1);
         c.conn
@@ -358,13 +364,15 @@ impl<'a> Kubectl<'a> {
         loop {
             match c.conn.recv::<ServerFrame>().await {
                 Ok(ServerFrame::Response { stream: s, response }) if s == stream => {
-                    for w in &response.warnings {
-                        self.warn(w);
+                    if !upgrade {
+                        response.warnings.iter().for_each(|w| self.warn(w));
                     }
                     if let Answer::Status(s) = &response.answer
                         && response.code >= 400
                     {
-                        return Err(status_error(s));
+                        let error = status_error(s);
+                        let refused = || Error::text(format!("unable to upgrade connection: {}", error.message()));
+                        return Err(if upgrade { refused() } else { error });
                     }
                     return Ok((c, stream, response));
                 }
@@ -581,6 +589,14 @@ impl<'a> Kubectl<'a> {
         }
         let done = !matches!(response.answer, Answer::Stream);
         Ok(Stream::new(connection, stream, done, None))
+    }
+
+    /// Opens the connection of `port-forward` to a pod.
+    pub async fn port_forward(&self, ns: &str, pod: &str) -> Result<(), Error> {
+        let pods = self.known("", "pods")?;
+        let target = Self::target(&pods, ns, pod, "portforward");
+        let request = self.request(Verb::Create, target, Query::None, Body::Empty, Accept::Object);
+        self.answer(request).await.map(|_| ())
     }
 
     /// Attaches to a running container.

@@ -9,6 +9,7 @@ mod ctx;
 pub mod disk;
 mod executor;
 mod filter;
+pub mod http;
 pub mod net;
 mod rng;
 mod sim;

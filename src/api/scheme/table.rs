@@ -2020,6 +2020,22 @@ pub static CORE_V1_NODE_LIST: KindInfo = KindInfo {
     desc: &core_v1::NODE_LIST,
 };
 
+pub static CORE_V1_NODE_PROXY_OPTIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "NodeProxyOptions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &core_v1::NODE_PROXY_OPTIONS,
+};
+
 pub static CORE_V1_PERSISTENT_VOLUME: KindInfo = KindInfo {
     group: "",
     version: "v1",
@@ -2100,6 +2116,38 @@ pub static CORE_V1_POD: KindInfo = KindInfo {
     desc: &core_v1::POD,
 };
 
+pub static CORE_V1_POD_ATTACH_OPTIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "PodAttachOptions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &core_v1::POD_ATTACH_OPTIONS,
+};
+
+pub static CORE_V1_POD_EXEC_OPTIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "PodExecOptions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &core_v1::POD_EXEC_OPTIONS,
+};
+
 pub static CORE_V1_POD_LIST: KindInfo = KindInfo {
     group: "",
     version: "v1",
@@ -2114,6 +2162,38 @@ pub static CORE_V1_POD_LIST: KindInfo = KindInfo {
     subresources: &[],
     storage_version_hash: "",
     desc: &core_v1::POD_LIST,
+};
+
+pub static CORE_V1_POD_PORT_FORWARD_OPTIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "PodPortForwardOptions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &core_v1::POD_PORT_FORWARD_OPTIONS,
+};
+
+pub static CORE_V1_POD_PROXY_OPTIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "PodProxyOptions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &core_v1::POD_PROXY_OPTIONS,
 };
 
 pub static CORE_V1_POD_TEMPLATE: KindInfo = KindInfo {
@@ -2308,6 +2388,22 @@ pub static CORE_V1_SERVICE_LIST: KindInfo = KindInfo {
     desc: &core_v1::SERVICE_LIST,
 };
 
+pub static CORE_V1_SERVICE_PROXY_OPTIONS: KindInfo = KindInfo {
+    group: "",
+    version: "v1",
+    kind: "ServiceProxyOptions",
+    api_version: "v1",
+    plural: "",
+    singular: "",
+    short_names: &[],
+    namespaced: false,
+    verbs: &[],
+    categories: &[],
+    subresources: &[],
+    storage_version_hash: "",
+    desc: &core_v1::SERVICE_PROXY_OPTIONS,
+};
+
 pub static CORE_V1_STATUS: KindInfo = KindInfo {
     group: "",
     version: "v1",
@@ -2345,12 +2441,17 @@ pub static KINDS: &[&KindInfo] = &[
     &CORE_V1_NAMESPACE_LIST,
     &CORE_V1_NODE,
     &CORE_V1_NODE_LIST,
+    &CORE_V1_NODE_PROXY_OPTIONS,
     &CORE_V1_PERSISTENT_VOLUME,
     &CORE_V1_PERSISTENT_VOLUME_CLAIM,
     &CORE_V1_PERSISTENT_VOLUME_CLAIM_LIST,
     &CORE_V1_PERSISTENT_VOLUME_LIST,
     &CORE_V1_POD,
+    &CORE_V1_POD_ATTACH_OPTIONS,
+    &CORE_V1_POD_EXEC_OPTIONS,
     &CORE_V1_POD_LIST,
+    &CORE_V1_POD_PORT_FORWARD_OPTIONS,
+    &CORE_V1_POD_PROXY_OPTIONS,
     &CORE_V1_POD_TEMPLATE,
     &CORE_V1_POD_TEMPLATE_LIST,
     &CORE_V1_REPLICATION_CONTROLLER,
@@ -2363,6 +2464,7 @@ pub static KINDS: &[&KindInfo] = &[
     &CORE_V1_SERVICE_ACCOUNT,
     &CORE_V1_SERVICE_ACCOUNT_LIST,
     &CORE_V1_SERVICE_LIST,
+    &CORE_V1_SERVICE_PROXY_OPTIONS,
     &CORE_V1_STATUS,
     &ADMISSIONREGISTRATION_V1_MUTATING_ADMISSION_POLICY,
     &ADMISSIONREGISTRATION_V1_MUTATING_ADMISSION_POLICY_BINDING,

@@ -2255,6 +2255,19 @@ pub static NODE_POD_PREEMPTION_POLICY: TypeDesc = TypeDesc {
     typed: Some(new::<NodePodPreemptionPolicy>),
 };
 
+pub static NODE_PROXY_OPTIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.api.core.v1.NodeProxyOptions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("path", T::Str, OMIT, &[]),
+    ],
+    order: &[1, 0, 2],
+    atomic: false,
+    kind: Some(&table::CORE_V1_NODE_PROXY_OPTIONS),
+    typed: None,
+};
+
 #[derive(Clone, Default)]
 pub struct NodeRuntimeHandler {
     pub features: Ptr<core_v1::NodeRuntimeHandlerFeatures>,
@@ -2934,6 +2947,23 @@ pub static POD_ANTI_AFFINITY: TypeDesc = TypeDesc {
     typed: Some(new::<PodAntiAffinity>),
 };
 
+pub static POD_ATTACH_OPTIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.api.core.v1.PodAttachOptions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("container", T::Str, OMIT, &[]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("stderr", T::Bool, OMIT, &[]),
+        f("stdin", T::Bool, OMIT, &[]),
+        f("stdout", T::Bool, OMIT, &[]),
+        f("tty", T::Bool, OMIT, &[]),
+    ],
+    order: &[2, 0, 4, 5, 3, 6, 1],
+    atomic: false,
+    kind: Some(&table::CORE_V1_POD_ATTACH_OPTIONS),
+    typed: None,
+};
+
 pub static POD_CERTIFICATE_PROJECTION: TypeDesc = TypeDesc {
     name: "io.k8s.api.core.v1.PodCertificateProjection",
     fields: &[
@@ -3018,6 +3048,24 @@ pub static POD_DNS_CONFIG_OPTION: TypeDesc = TypeDesc {
     typed: Some(new::<PodDNSConfigOption>),
 };
 
+pub static POD_EXEC_OPTIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.api.core.v1.PodExecOptions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("command", T::List(&T::Str), 0, &[]),
+        f("container", T::Str, OMIT, &[]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("stderr", T::Bool, OMIT, &[]),
+        f("stdin", T::Bool, OMIT, &[]),
+        f("stdout", T::Bool, OMIT, &[]),
+        f("tty", T::Bool, OMIT, &[]),
+    ],
+    order: &[3, 0, 5, 6, 4, 7, 2, 1],
+    atomic: false,
+    kind: Some(&table::CORE_V1_POD_EXEC_OPTIONS),
+    typed: None,
+};
+
 #[derive(Clone, Default)]
 pub struct PodExtendedResourceClaimStatus {
     pub request_mappings: List<core_v1::ContainerExtendedResourceRequest>,
@@ -3088,6 +3136,32 @@ pub static POD_OS: TypeDesc = TypeDesc {
     atomic: false,
     kind: None,
     typed: Some(new::<PodOS>),
+};
+
+pub static POD_PORT_FORWARD_OPTIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.api.core.v1.PodPortForwardOptions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("ports", T::List(&T::I32), OMIT, &[]),
+    ],
+    order: &[1, 0, 2],
+    atomic: false,
+    kind: Some(&table::CORE_V1_POD_PORT_FORWARD_OPTIONS),
+    typed: None,
+};
+
+pub static POD_PROXY_OPTIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.api.core.v1.PodProxyOptions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("path", T::Str, OMIT, &[]),
+    ],
+    order: &[1, 0, 2],
+    atomic: false,
+    kind: Some(&table::CORE_V1_POD_PROXY_OPTIONS),
+    typed: None,
 };
 
 #[derive(Clone, Default)]
@@ -4346,6 +4420,19 @@ pub static SERVICE_PORT: TypeDesc = TypeDesc {
     atomic: false,
     kind: None,
     typed: Some(new::<ServicePort>),
+};
+
+pub static SERVICE_PROXY_OPTIONS: TypeDesc = TypeDesc {
+    name: "io.k8s.api.core.v1.ServiceProxyOptions",
+    fields: &[
+        f("apiVersion", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("kind", T::Str, OMIT, &[M::Inline("TypeMeta")]),
+        f("path", T::Str, OMIT, &[]),
+    ],
+    order: &[1, 0, 2],
+    atomic: false,
+    kind: Some(&table::CORE_V1_SERVICE_PROXY_OPTIONS),
+    typed: None,
 };
 
 #[derive(Clone, Default)]

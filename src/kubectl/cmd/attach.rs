@@ -1,6 +1,6 @@
 //! `kubectl attach`.
 
-use super::exec::{container_of, internal, not_completed, pod_behind, relay, terminal};
+use super::exec::{container_of, not_completed, pod_behind, relay, terminal};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::session::Kubectl;
@@ -56,7 +56,7 @@ pub async fn to(k: &Kubectl<'_>, pod: &Value, container: &str) -> Result<(), Err
     }
     let options = ExecOptions { container: container.into(), command: Vec::new(), stdin, tty };
     let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
-    let stream = k.attach(ns, name, options).await.map_err(internal)?;
+    let stream = k.attach(ns, name, options).await?;
     relay(k, stream, stdin, tty).await?;
     if tty && !f.bool("quiet") {
         let again = format!("'kubectl attach {name} -c {container} -n {ns} -i -t'");

@@ -49,7 +49,7 @@ pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
         tty,
     };
     let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
-    let stream = k.exec(ns, name, options).await.map_err(internal)?;
+    let stream = k.exec(ns, name, options).await?;
     relay(k, stream, stdin, tty).await
 }
 
@@ -162,7 +162,7 @@ pub async fn capture(
         stdin: stdin.is_some(),
         tty: false,
     };
-    let mut stream = k.exec(ns, pod, options).await.map_err(internal)?;
+    let mut stream = k.exec(ns, pod, options).await?;
     if let Some(bytes) = stdin {
         let input = stream.sender();
         if !bytes.is_empty() {
@@ -196,11 +196,6 @@ fn ended(status: Option<Value>) -> Result<(), Error> {
         return Err(Error::Exit(code, format!("command terminated with exit code {code}")));
     }
     Err(Error::text(status.str("message")))
-}
-
-/// An error before the stream began is the remote command's own, without the reason.
-pub fn internal(e: Error) -> Error {
-    if e.reason() == "InternalError" { Error::text(e.message()) } else { e }
 }
 
 /// Whether a kind has pods that a command could be run in (`SelectorsForObject`).

@@ -52,6 +52,9 @@ pub async fn port_forward(k: &Kubectl<'_>) -> Result<(), Error> {
             if phase.is_empty() { "Pending" } else { phase }
         )));
     }
+    let (ns, name) = (pod.str("metadata/namespace"), pod.str("metadata/name"));
+    let opened = k.port_forward(ns, name).await;
+    opened.map_err(|error| Error::text(format!("error upgrading connection: {}", error.message())))?;
     Err(Error::text("unable to listen on any of the requested ports: nothing on this machine could connect to them"))
 }
 

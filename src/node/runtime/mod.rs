@@ -3,7 +3,7 @@
 mod container;
 pub mod cri;
 pub mod grpc;
-pub mod http;
+pub use sim::http;
 pub mod images;
 mod ipam;
 pub mod log;

@@ -71,12 +71,15 @@ pub(crate) fn has_webhooks(server: &crate::Inner) -> bool {
 pub(crate) async fn judge(attributes: &mut Attributes<'_>, object: &dyn Object) -> Result<(), Status> {
     let server = &attributes.call.server;
     let none = |kind: Kind| server.cache.resource(server.compiled.resource(kind)).is_empty();
-    if none(Kind::ValidatingPolicy) && none(Kind::ValidatingWebhook) {
+    if none(Kind::ValidatingPolicy) && none(Kind::ValidatingWebhook) && none(Kind::MutatingWebhook) {
         return Ok(());
     }
     loop {
-        validating::validate(attributes, Some(object), None)?;
-        let result = webhooks::validate(attributes, Some(object), None);
+        let mut result = webhooks::mutate_deletion(attributes, Some(object), None);
+        if result.is_ok() {
+            validating::validate(attributes, Some(object), None)?;
+            result = webhooks::validate(attributes, Some(object), None);
+        }
         // Boxed: few requests come here, and all would carry its state.
         if !Box::pin(webhooks::call_wanted(attributes)).await {
             return result;
@@ -208,7 +211,7 @@ impl Seen<'_> {
             ("operation", self.operation().into()),
             ("userInfo", info),
             ("dryRun", call.write.dry_run.into()),
-            ("options", self.options()),
+            ("options", if self.attributes.operation == Operation::Connect { Value::Null } else { self.options() }),
         ]);
         for (field, text) in [
             ("subResource", call.subresource.clone()),

@@ -27,13 +27,13 @@ pub fn mutate(attributes: &mut Attributes, object: &mut dyn Object, old: Option<
     call(attributes, Kind::MutatingWebhook, Some(object), old)
 }
 
-/// Deletions have nothing to change, and are shown to the mutating webhooks all the same.
+/// Deletions and connections have nothing to change, and are shown to the mutating webhooks all the same.
 pub fn mutate_deletion(
     attributes: &mut Attributes,
     new: Option<&dyn Object>,
     old: Option<&dyn Object>,
 ) -> Result<(), Status> {
-    if attributes.operation == super::Operation::Delete {
+    if matches!(attributes.operation, super::Operation::Delete | super::Operation::Connect) {
         return call(attributes, Kind::MutatingWebhook, new, old);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! HTTP between programs: whole requests and answers as messages.
 
-use sim::Ip;
+use crate::Ip;
 use std::rc::Rc;
 
 /// A request.
