@@ -13,6 +13,7 @@ pub mod flags;
 pub mod io;
 pub mod jsonpath;
 pub mod kubeconfig;
+mod kuberc;
 pub mod kustomize;
 pub mod manifest;
 pub mod mapping;

@@ -95,6 +95,18 @@ const FILES: &[(&str, &str)] = &[
         "resources: [a.yaml]\npatches: [{patch: \"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: zzz}\\n\"}]\n",
     ),
     ("e8/kustomization.yaml", "configMapGenerator: [{name: c, files: [nope.txt]}]\n"),
+    (
+        "kuberc.yaml",
+        "apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\ndefaults:\n- {command: get, options: [{name: output, default: name}]}\naliases:\n- {name: getn, command: get, prependArgs: [namespaces], options: [{name: output, default: name}]}\n- {name: nodef, command: get, appendArgs: [default]}\n",
+    ),
+    (
+        "kuberc-bad.yaml",
+        "apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\nfoo: bar\ndefaults:\n- command: nope\n- command: get\n  options:\n  - {name: nada, default: x}\naliases:\n- {name: abc, command: scale, options: [{name: replicas, default: x}]}\n",
+    ),
+    (
+        "csr.yaml",
+        "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: robin}\nspec:\n  request: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIS01ISUNBUUF3RURFT01Bd0dBMVVFQXd3RmNtOWlhVzR3V1RBVEJnY3Foa2pPUFFJQkJnZ3Foa2pPUFFNQgpCd05DQUFTNWx6cWZvUmgyR3Z5MHZGYU9FckFVenM1M1FQcUxtWDY4SHlTQm9BK2JBTWFWL0tzSmNZeGt4Rm5YCmRWV0M2M1RUamFjcm0yaDRkRzVJeCtLeXE2WHNvQUF3Q2dZSUtvWkl6ajBFQXdJRFNBQXdSUUloQUtVaW90NnEKdGVQL21zSlJFL3NxR1ZRUUdGWjBQREVnM2pwUTFoUm9ZRVJHQWlBazczT0piZzdQcXp6b2RSejB6M0xKc3JOSApBdEFEYnBJZFMvM3dnWnpoYXc9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K\n  signerName: kubernetes.io/kube-apiserver-client\n  usages: [client auth]\n",
+    ),
 ];
 
 /// What the recorded cluster held beside what every server has.

@@ -46,11 +46,15 @@ pub async fn decide(k: &Kubectl<'_>, approve: bool) -> Result<(), Error> {
             )));
             continue;
         }
-        count += 1;
+        let mut shown = info.object;
         let mut tries = 0;
         loop {
             let mut csr = match k.get(&m, "", &info.name, "").await {
                 Ok(o) => o,
+                Err(e) if e.is_not_found() => {
+                    errors.push(Error::text(format!("could not find v1 version of {}: {}", info.name, e.message())));
+                    break;
+                }
                 Err(e) => {
                     errors.push(e);
                     break;
@@ -62,7 +66,8 @@ pub async fn decide(k: &Kubectl<'_>, approve: bool) -> Result<(), Error> {
                     .push(Error::text(format!("certificate signing request {} is already {other}", quote(&info.name))));
                 break;
             }
-            if !has(condition) || f.bool("force") {
+            let decided = has(condition);
+            if !decided {
                 let message =
                     format!("This CSR was {verb} by kubectl certificate {}.", if approve { "approve" } else { "deny" });
                 csr.list_mut("status/conditions").push(object([
@@ -72,10 +77,19 @@ pub async fn decide(k: &Kubectl<'_>, approve: bool) -> Result<(), Error> {
                     ("status", "True".into()),
                     ("type", condition.into()),
                 ]));
+            }
+            if !decided || f.bool("force") {
                 match k.update(&m, "", &info.name, "approval", &csr, &Write::default()).await {
-                    Ok(o) => csr = o,
+                    Ok(_) => {}
                     Err(e) if e.reason() == "Conflict" && tries < MAX_RETRIES => {
                         tries += 1;
+                        match k.get(&m, "", &info.name, "").await {
+                            Ok(found) => shown = found,
+                            Err(e) => {
+                                errors.push(e);
+                                break;
+                            }
+                        }
                         continue;
                     }
                     Err(e) => {
@@ -84,13 +98,15 @@ pub async fn decide(k: &Kubectl<'_>, approve: bool) -> Result<(), Error> {
                     }
                 }
             }
-            printer.show(k, &csr)?;
+            count += 1;
+            // The object as it was found.
+            printer.show(k, &shown)?;
             break;
         }
     }
     Error::aggregate(errors)?;
     if count == 0 {
-        k.err("No resources found\n");
+        k.out("No resources found\n");
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ mod exec;
 mod expose;
 mod get;
 pub(crate) mod help;
+mod kuberc;
 mod kustomize;
 mod label;
 mod logs;
@@ -137,6 +138,8 @@ const RUN: &[(&str, Run)] = &[
     ("exec", |k| Box::pin(exec::exec(k))),
     ("expose", |k| Box::pin(expose::expose(k))),
     ("get", |k| Box::pin(get::get(k))),
+    ("kuberc set", |k| Box::pin(kuberc::set(k))),
+    ("kuberc view", |k| Box::pin(kuberc::view(k))),
     ("kustomize", |k| Box::pin(kustomize::kustomize(k))),
     ("label", |k| Box::pin(label::label(k))),
     ("logs", |k| Box::pin(logs::logs(k))),
@@ -176,8 +179,10 @@ pub async fn dispatch(ctx: &sim::Ctx, config: &Config, argv: &[String], io: &dyn
         let k = Kubectl::new(ctx, io, config, parsed, "kubectl __complete".into());
         return completion::candidates(&k).await;
     }
-    let (command, rest) = find(argv)?;
-    let path = command.full_path();
+    let applied = crate::kuberc::apply(io, argv)?;
+    let (command, mut rest) = find(&applied.argv)?;
+    rest.splice(0..0, applied.options);
+    let path = applied.alias.map_or_else(|| command.full_path(), |alias| format!("kubectl {alias}"));
     let parsed = parse(&[&command.flags, &root().flags], &rest).map_err(|e| {
         let hint = if command.path == "options" {
             format!("Run '{path}' without flags.")
@@ -260,7 +265,7 @@ pub(crate) fn timeout(text: &str) -> Result<i64, Error> {
 }
 
 /// cobra's Find: the deepest command that the words name, and the words without its names.
-fn find(argv: &[String]) -> Result<(&'static Command, Vec<String>), Error> {
+pub(crate) fn find(argv: &[String]) -> Result<(&'static Command, Vec<String>), Error> {
     let mut command = root();
     let mut rest: Vec<String> = argv.to_vec();
     loop {
