@@ -2,7 +2,7 @@
 //! (`pkg/scheduler/backend/cache`).
 
 use crate::devices::Devices;
-use crate::node_info::{NodeInfo, PodInfo, PodKey};
+use crate::node_info::{Group, NodeInfo, PodInfo, PodKey};
 use crate::storage::Storage;
 use api::core_v1::{Node, Pod};
 use api::{Map, Rev, Str};
@@ -27,7 +27,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The node of that name.
     pub fn node(&self, name: &str) -> Option<&Rc<NodeInfo>> {
-        self.nodes.iter().find(|n| **n.name() == *name)
+        (!name.is_empty()).then(|| self.nodes.iter().find(|n| **n.name() == *name)).flatten()
     }
     /// The labels of a namespace.
     pub fn namespace_labels(&self, name: &str) -> Map<Str> {
@@ -40,6 +40,28 @@ struct PodState {
     assumed: bool,
 }
 
+/// One allocation for each group of pods, so that selectors are asked of it once.
+#[derive(Default)]
+struct Groups {
+    known: BTreeSet<Rc<Group>>,
+    /// When those without pods are looked for again.
+    next_sweep: usize,
+}
+
+impl Groups {
+    fn shared(&mut self, like: &Rc<Group>) -> Rc<Group> {
+        if let Some(known) = self.known.get(like) {
+            return known.clone();
+        }
+        if self.known.len() >= self.next_sweep {
+            self.known.retain(|group| Rc::strong_count(group) > 1);
+            self.next_sweep = (2 * self.known.len()).max(64);
+        }
+        self.known.insert(like.clone());
+        like.clone()
+    }
+}
+
 /// The cache. Bounded by what the cluster holds.
 #[derive(Default)]
 pub struct Cache {
@@ -47,6 +69,7 @@ pub struct Cache {
     /// Pods on nodes that are not known (yet).
     homeless: BTreeMap<Str, Vec<Rc<PodInfo>>>,
     pods: BTreeMap<PodKey, PodState>,
+    groups: Groups,
     namespaces: Rc<BTreeMap<Str, Map<Str>>>,
     images: Rc<BTreeMap<Str, usize>>,
     /// The nodes as the last snapshot has them, and where each is in it.
@@ -73,7 +96,7 @@ impl Cache {
         }
         let mut info = NodeInfo::new(node);
         for pod in self.homeless.remove(&name).unwrap_or_default() {
-            info.add(pod);
+            info.add_to(self.groups.shared(&pod.group), pod);
         }
         let images = info.images.clone();
         self.nodes.insert(name, Rc::new(info));
@@ -164,7 +187,7 @@ impl Cache {
     fn place(&mut self, pod: Rc<PodInfo>, node: Str) {
         match self.nodes.get_mut(&node) {
             Some(info) => {
-                Rc::make_mut(info).add(pod);
+                Rc::make_mut(info).add_to(self.groups.shared(&pod.group), pod);
                 self.changed.insert(node);
             }
             None => self.homeless.entry(node).or_default().push(pod),

@@ -5,8 +5,11 @@ use api::core_v1::{Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm};
 use api::pod::{HostPort, host_ports};
 use api::selector::LabelSelector;
 use api::{Map, Rev, Str};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// A term of pod affinity, read once.
 #[derive(Clone)]
@@ -100,6 +103,8 @@ pub struct PodInfo {
     pub terms: Terms,
     /// Whether it has any.
     pub has_terms: bool,
+    /// What selectors see of it.
+    pub group: Rc<Group>,
 }
 
 impl PodInfo {
@@ -111,6 +116,7 @@ impl PodInfo {
             requests: pod_requests(&pod, false),
             scoring: pod_requests(&pod, true),
             ports: host_ports(&pod),
+            group: Rc::new(Group::of(&pod)),
             has_terms,
             terms,
             pod,
@@ -136,21 +142,46 @@ impl std::fmt::Display for PodKey {
     }
 }
 
-/// Pods of one namespace with the same labels.
-#[derive(Clone)]
+/// What a selector sees of a pod: the replicas of a workload are one group, in each zone whose labels they have got.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
     /// Their namespace.
     pub namespace: Str,
     /// Their labels.
     pub labels: Map<Str>,
-    /// How many there are.
-    pub count: i64,
 }
 
 impl Group {
-    fn holds(&self, pod: &Pod) -> bool {
-        let (labels, meta) = (&self.labels, &pod.metadata);
-        self.namespace == meta.namespace && (labels.same(&meta.labels) || *labels == meta.labels)
+    fn of(pod: &Pod) -> Self {
+        Self { namespace: pod.metadata.namespace.clone(), labels: pod.metadata.labels.clone() }
+    }
+}
+
+/// A selector of pods in a namespace, asked once of each group.
+pub struct GroupSelector {
+    namespace: Str,
+    selector: LabelSelector,
+    /// What it said, by where the group is.
+    answers: RefCell<BTreeMap<*const Group, bool>>,
+}
+
+impl GroupSelector {
+    /// The pods of a namespace that a selector takes.
+    pub fn new(namespace: Str, selector: LabelSelector) -> Self {
+        Self { namespace, selector, answers: RefCell::default() }
+    }
+    /// Which labels it takes.
+    pub fn labels(&self) -> &LabelSelector {
+        &self.selector
+    }
+    /// How many pods of a node it takes, without those that are going.
+    pub fn count(&self, node: &NodeInfo) -> i64 {
+        let mut answers = self.answers.borrow_mut();
+        let mut takes = |group: &Rc<Group>| {
+            let ask = || group.namespace == self.namespace && self.selector.matches(&group.labels);
+            *answers.entry(Rc::as_ptr(group)).or_insert_with(ask)
+        };
+        node.groups.iter().filter(|(group, _)| takes(group)).map(|(_, count)| count).sum()
     }
 }
 
@@ -162,7 +193,7 @@ pub struct NodeInfo {
     /// Its pods.
     pub pods: Vec<Rc<PodInfo>>,
     /// Its pods that are not going, by namespace and labels: the replicas of a workload are one group.
-    pub groups: Vec<Group>,
+    pub groups: Vec<(Rc<Group>, i64)>,
     /// How many of its pods have pod affinity.
     pub with_terms: usize,
     /// The sum of their requests.
@@ -171,6 +202,8 @@ pub struct NodeInfo {
     pub scoring: Resources,
     /// What pods may use.
     pub allocatable: Resources,
+    /// Its zone, which is looked at in every cycle.
+    zone: Option<Str>,
     /// Images on it with their sizes in bytes.
     pub images: Rc<BTreeMap<Str, i64>>,
 }
@@ -186,6 +219,7 @@ impl NodeInfo {
             requested: Resources::default(),
             scoring: Resources::default(),
             allocatable: Resources::default(),
+            zone: None,
             images: Rc::default(),
         };
         info.set_node(node);
@@ -196,18 +230,36 @@ impl NodeInfo {
         self.allocatable = Resources::of(&node.status.allocatable);
         let names = node.status.images.iter().flat_map(|i| i.names.iter().map(|n| (n.clone(), i.size_bytes)));
         self.images = Rc::new(names.collect());
+        self.zone = node.metadata.labels.get(ZONE).cloned();
         self.node = node;
     }
     /// Its name.
     pub fn name(&self) -> &Str {
         &self.node.metadata.name
     }
+    /// The value of a label of the node.
+    pub fn label(&self, key: &str) -> Option<&Str> {
+        match key {
+            ZONE => self.zone.as_ref(),
+            _ => self.node.metadata.labels.get(key),
+        }
+    }
     /// Adds a pod.
     pub fn add(&mut self, pod: Rc<PodInfo>) {
+        let group = pod.group.clone();
+        self.add_to(group, pod);
+    }
+    /// Adds a pod to a group, equal to its own, that nodes share.
+    pub fn add_to(&mut self, group: Rc<Group>, pod: Rc<PodInfo>) {
         self.requested.add(&pod.requests, 1);
         self.scoring.add(&pod.scoring, 1);
         self.with_terms += usize::from(pod.has_terms);
-        self.count(&pod.pod, 1);
+        if stays(&pod) {
+            match self.group(&group) {
+                Some((_, count)) => *count += 1,
+                None => self.groups.push((group, 1)),
+            }
+        }
         self.pods.push(pod);
     }
     /// Removes a pod.
@@ -217,27 +269,21 @@ impl NodeInfo {
         self.requested.add(&pod.requests, -1);
         self.scoring.add(&pod.scoring, -1);
         self.with_terms -= usize::from(pod.has_terms);
-        self.count(&pod.pod, -1);
+        if stays(&pod)
+            && let Some((_, count)) = self.group(&pod.group)
+        {
+            *count -= 1;
+            self.groups.retain(|(_, count)| *count > 0);
+        }
         Some(pod)
     }
-    fn count(&mut self, pod: &Pod, by: i64) {
-        let meta = &pod.metadata;
-        if !meta.deletion_timestamp.is_zero() {
-            return;
-        }
-        match self.groups.iter().position(|g| g.holds(pod)) {
-            Some(at) => {
-                let Some(group) = self.groups.get_mut(at) else { return };
-                group.count += by;
-                if group.count == 0 {
-                    self.groups.remove(at);
-                }
-            }
-            None => {
-                self.groups.push(Group { namespace: meta.namespace.clone(), labels: meta.labels.clone(), count: by });
-            }
-        }
+    fn group(&mut self, like: &Rc<Group>) -> Option<&mut (Rc<Group>, i64)> {
+        self.groups.iter_mut().find(|(group, _)| Rc::ptr_eq(group, like) || group == like)
     }
+}
+
+fn stays(pod: &PodInfo) -> bool {
+    pod.pod.metadata.deletion_timestamp.is_zero()
 }
 
 #[cfg(test)]
@@ -256,13 +302,32 @@ mod tests {
     }
 
     #[test]
+    fn a_selector_counts_on_each_node_what_it_takes() {
+        let (mut one, mut two) =
+            (NodeInfo::new(Rev::new(1, Node::default())), NodeInfo::new(Rev::new(1, Node::default())));
+        let shared = PodInfo::new(pod("a", "web", false));
+        one.add(shared.clone());
+        two.add_to(shared.group.clone(), PodInfo::new(pod("b", "web", false)));
+        two.add(PodInfo::new(pod("c", "web", false)));
+        two.add(PodInfo::new(pod("d", "db", false)));
+        two.add(PodInfo::new(pod("e", "web", true)));
+        let web = LabelSelector::parse("app=web").expect("a selector");
+        let counts = |namespace: &str| {
+            let selector = GroupSelector::new(namespace.into(), web.clone());
+            [selector.count(&one), selector.count(&two), selector.count(&one)]
+        };
+        assert_eq!(counts("default"), [1, 2, 1]);
+        assert_eq!(counts("kube-system"), [0, 0, 0]);
+    }
+
+    #[test]
     fn pods_that_stay_are_counted_by_their_labels() {
         let mut node = NodeInfo::new(Rev::new(1, Node::default()));
         for (name, app, going) in [("a", "web", false), ("b", "web", false), ("c", "db", false), ("d", "web", true)] {
             node.add(PodInfo::new(pod(name, app, going)));
         }
         let groups = |node: &NodeInfo| -> Vec<(Option<Str>, i64)> {
-            node.groups.iter().map(|g| (g.labels.get("app").cloned(), g.count)).collect()
+            node.groups.iter().map(|(g, count)| (g.labels.get("app").cloned(), *count)).collect()
         };
         assert_eq!(groups(&node), [(Some("web".into()), 2), (Some("db".into()), 1)]);
         for name in ["a", "d", "c"] {

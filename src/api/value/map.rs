@@ -171,6 +171,17 @@ impl<V: PartialEq> PartialEq for Map<V> {
         self.same(o) || self.entries() == o.entries()
     }
 }
+impl<V: Eq> Eq for Map<V> {}
+impl<V: Ord> PartialOrd for Map<V> {
+    fn partial_cmp(&self, o: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(o))
+    }
+}
+impl<V: Ord> Ord for Map<V> {
+    fn cmp(&self, o: &Self) -> std::cmp::Ordering {
+        if self.same(o) { std::cmp::Ordering::Equal } else { self.entries().cmp(o.entries()) }
+    }
+}
 impl<V: fmt::Debug> fmt::Debug for Map<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter().map(|e| (&e.0, &e.1))).finish()

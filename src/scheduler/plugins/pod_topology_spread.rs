@@ -4,7 +4,7 @@ use super::node_affinity;
 use super::taint_toleration::tolerates;
 use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
-use crate::node_info::{Group, NodeInfo, PodInfo};
+use crate::node_info::{GroupSelector, NodeInfo, PodInfo};
 use crate::verdict::Rejection;
 use api::Str;
 use api::core_v1::{Node, Pod, TopologySpreadConstraint};
@@ -41,7 +41,7 @@ const NO_LABEL: &str = "node(s) didn't match pod topology spread constraints (mi
 struct Constraint {
     max_skew: i64,
     key: Str,
-    selector: LabelSelector,
+    selector: GroupSelector,
     min_domains: usize,
     honor_affinity: bool,
     honor_taints: bool,
@@ -74,7 +74,7 @@ fn constraints(pod: &Pod, action: &str) -> Vec<Constraint> {
         Some(Constraint {
             max_skew: i64::from(c.max_skew),
             key: c.topology_key.clone(),
-            selector: LabelSelector::new(requirements),
+            selector: GroupSelector::new(pod.metadata.namespace.clone(), LabelSelector::new(requirements)),
             min_domains: c.min_domains.and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
             honor_affinity: c.node_affinity_policy.get() != Some("Ignore"),
             honor_taints: c.node_taints_policy.get() == Some("Honor"),
@@ -90,7 +90,7 @@ fn default_constraints(cycle: &Cycle<'_>) -> Vec<Constraint> {
     let make = |(key, max_skew): (&str, i64)| Constraint {
         max_skew,
         key: key.into(),
-        selector: selector.clone(),
+        selector: GroupSelector::new(cycle.pod.pod.metadata.namespace.clone(), selector.clone()),
         min_domains: 1,
         honor_affinity: true,
         honor_taints: false,
@@ -108,13 +108,11 @@ impl Constraint {
         !self.honor_taints
             || node.node.spec.taints.iter().filter(hard).all(|taint| tolerations.iter().any(|t| tolerates(t, taint)))
     }
-    fn count(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
-        if self.selector.is_empty() {
-            return 0;
-        }
-        let namespace = &cycle.pod.pod.metadata.namespace;
-        let matching = |g: &&Group| g.namespace == *namespace && self.selector.matches(&g.labels);
-        node.groups.iter().filter(matching).map(|g| g.count).sum()
+    fn count(&self, node: &NodeInfo) -> i64 {
+        if self.selector.labels().is_empty() { 0 } else { self.selector.count(node) }
+    }
+    fn takes(&self, pod: &Pod) -> bool {
+        self.selector.labels().matches(&pod.metadata.labels)
     }
 }
 
@@ -131,9 +129,9 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
     for node in cycle.snapshot.nodes.iter().filter(|n| has_all(&n.node, &constraints)) {
         for (c, counts) in constraints.iter().zip(&mut counts) {
             if c.includes(cycle, node)
-                && let Some(value) = node.node.metadata.labels.get(&c.key)
+                && let Some(value) = node.label(&c.key)
             {
-                *counts.entry(value.clone()).or_insert(0) += c.count(cycle, node);
+                *counts.entry(value.clone()).or_insert(0) += c.count(node);
             }
         }
     }
@@ -144,11 +142,11 @@ fn pre_filter(cycle: &Cycle<'_>) -> PreFilter {
 fn filter(cycle: &Cycle<'_>, node: &NodeInfo) -> Option<Rejection> {
     let state = cycle.state.spread.get()?;
     for (c, counts) in state.constraints.iter().zip(&state.counts) {
-        let Some(value) = node.node.metadata.labels.get(&c.key) else {
+        let Some(value) = node.label(&c.key) else {
             return Some(Rejection::unresolvable(NO_LABEL).with(format!("no label {}", c.key)));
         };
         let least = if counts.len() < c.min_domains { 0 } else { counts.values().copied().min().unwrap_or(0) };
-        let own = i64::from(c.selector.matches(&cycle.pod.pod.metadata.labels));
+        let own = i64::from(c.takes(&cycle.pod.pod));
         let here = counts.get(value).copied().unwrap_or(0);
         let skew = here + own - least;
         if skew > c.max_skew {
@@ -174,7 +172,7 @@ fn pre_score(cycle: &Cycle<'_>, passed: &[&NodeInfo]) -> bool {
         }
         for (c, counts) in constraints.iter().zip(&mut state.counts).filter(|(c, _)| c.key != *HOSTNAME) {
             // A node without the label is a domain of its own, named by the empty text.
-            let value = node.node.metadata.labels.get(&c.key).cloned().unwrap_or_default();
+            let value = node.label(&c.key).cloned().unwrap_or_default();
             counts.entry(value).or_insert(0);
         }
     }
@@ -185,11 +183,11 @@ fn pre_score(cycle: &Cycle<'_>, passed: &[&NodeInfo]) -> bool {
     for node in cycle.snapshot.nodes.iter().filter(|n| !own || has_all(&n.node, &constraints)) {
         // Hosts are counted one by one when they are scored.
         for (c, counts) in constraints.iter().zip(&mut state.counts).filter(|(c, _)| c.key != *HOSTNAME) {
-            let value = node.node.metadata.labels.get(&c.key).cloned().unwrap_or_default();
+            let value = node.label(&c.key).cloned().unwrap_or_default();
             if c.includes(cycle, node)
                 && let Some(count) = counts.get_mut(&value)
             {
-                *count += c.count(cycle, node);
+                *count += c.count(node);
             }
         }
     }
@@ -206,8 +204,8 @@ fn score(cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
     }
     let mut score = 0.0;
     for ((c, counts), weight) in state.constraints.iter().zip(&state.counts).zip(&state.weights) {
-        let Some(value) = node.node.metadata.labels.get(&c.key) else { continue };
-        let count = if c.key == *HOSTNAME { c.count(cycle, node) } else { counts.get(value).copied().unwrap_or(0) };
+        let Some(value) = node.label(&c.key) else { continue };
+        let count = if c.key == *HOSTNAME { c.count(node) } else { counts.get(value).copied().unwrap_or(0) };
         score += count as f64 * weight + (c.max_skew - 1) as f64;
     }
     libm::round(score) as i64
@@ -237,14 +235,14 @@ fn after_pod_changed(info: &PodInfo, about: &About) -> bool {
     let constraints = constraints(&info.pod, "DoNotSchedule");
     match (old, new) {
         (Some(old), Some(new)) => labels_matter(&constraints, old, new),
-        (Some(pod), None) | (None, Some(pod)) => constraints.iter().any(|c| c.selector.matches(&pod.metadata.labels)),
+        (Some(pod), None) | (None, Some(pod)) => constraints.iter().any(|c| c.takes(pod)),
         (None, None) => true,
     }
 }
 
 /// Whether a constraint counts the pod before or after a change of its labels only.
 fn labels_matter(constraints: &[Constraint], old: &Pod, new: &Pod) -> bool {
-    constraints.iter().any(|c| c.selector.matches(&old.metadata.labels) != c.selector.matches(&new.metadata.labels))
+    constraints.iter().any(|c| c.takes(old) != c.takes(new))
 }
 
 fn after_own_change(info: &PodInfo, about: &About) -> bool {
