@@ -34,7 +34,9 @@ timed('3 nodes Ready, the first time', () => world.bench_boot(3, 1));
 world.bench_idle(120);
 const idle = timed('an hour of an idle 3-node cluster', () => world.bench_idle(3600));
 timed('3 replicas from kubectl to Running', () => world.bench_create(3));
-const writes = timed('2,000 API writes, one after the other', () => world.bench_write(2000));
+timed('2,000 API writes, the first ones', () => world.bench_write(2000));
+// The engine has compiled by now what it first took as it came.
+const writes = timed('2,000 API writes more, one after the other', () => world.bench_write(2000));
 console.log(`idle: ${(3_600_000 / idle).toFixed(0)} times real time; a write: ${(writes / 2).toFixed(1)} us; ${memory(world)}`);
 for (const [nodes, pods] of [[10, 100], [100, 1000], ...(process.argv.includes('--large') ? [[1000, 10_000]] : [])]) {
   world = fresh();

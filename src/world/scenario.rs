@@ -124,27 +124,30 @@ pub fn roll_out(world: &World, replicas: i32) -> Result<(), Livelock> {
     Ok(())
 }
 
-/// Has a client of its own update one ConfigMap so many times, one write after the other: what a write costs.
-pub fn write_repeatedly(world: &World, times: u32) -> Result<(), Livelock> {
+/// Has a client of its own update a new ConfigMap so many times, one write after the other: what a write costs. How many
+/// succeeded.
+pub fn write_repeatedly(world: &World, times: u32) -> Result<u32, Livelock> {
     let config = ClientConfig::new(world.server_of(1), World::admin(), "bench/v1");
-    let done = Rc::new(Cell::new(false));
+    let done = Rc::new(Cell::new(None));
     let end = done.clone();
     world.sim().start(world.workstation(), "writer", |ctx| async move {
         let client = client::Client::new(&ctx, config);
         let mut map = api::core_v1::ConfigMap::default();
-        map.metadata.name = "bench".into();
+        map.metadata.generate_name = "bench-".into();
         map.metadata.namespace = "default".into();
         let mut stored = client.create("default", map).await;
+        let mut written = 0;
         for n in 0..times {
             let Ok(current) = &stored else { break };
+            written = n;
             let mut next = (*current.body).clone();
             next.data.insert("n", n.to_string().into());
             stored = client.update(next, current.revision).await;
         }
-        end.set(true);
+        end.set(Some(if stored.is_ok() { times } else { written }));
     });
-    while !done.get() && world.sim().step(Instant::FAR)? {}
-    Ok(())
+    while done.get().is_none() && world.sim().step(Instant::FAR)? {}
+    Ok(done.get().unwrap_or(0))
 }
 
 /// A cluster's first minutes with a node lost in them, as one number: that of its trace. Worlds that are one history

@@ -48,7 +48,9 @@ pub extern "C" fn bench_create(replicas: i32) -> bool {
 /// Writes to the API, one after the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn bench_write(times: u32) -> bool {
-    with(|world| scenario::write_repeatedly(world, times))
+    let mut written = 0;
+    let ran = with(|world| scenario::write_repeatedly(world, times).map(|n| written = n));
+    ran && written == times
 }
 
 /// Applies a Deployment and waits for its pods.
