@@ -14,6 +14,7 @@ pub mod layout;
 pub mod link;
 pub mod model;
 pub mod query;
+pub mod readline;
 pub mod standing;
 pub mod term;
 pub mod ui;

@@ -1,5 +1,7 @@
 //! The terminal's state: what was printed, the line being typed, history, completion, and the queue of pasted lines.
 
+use crate::readline::{self, Kills, ReadKey, Search};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use view::{Completions, Stream, ToWorld};
@@ -68,12 +70,18 @@ pub struct Terminal {
     partial: String,
     queue: VecDeque<String>,
     history: Vec<String>,
+    /// Lines typed to the program that runs (a shell in a container): its own history.
+    typed: Vec<String>,
     at_history: Option<usize>,
     draft: String,
+    kills: Kills,
+    search: Option<Search>,
     /// The line being typed.
     pub line: String,
     /// Byte offset of the cursor in it.
     pub cursor: usize,
+    /// Rises with every key that moves the cursor: the field's own has to follow.
+    pub moved: u32,
     next_id: u32,
     asked: u32,
     /// The completions on offer.
@@ -112,13 +120,79 @@ impl Terminal {
     }
 
     /// What stands before the line: `$ `, `> ` for a further line, what a running command has written on it.
-    pub fn prompt(&self) -> &str {
-        if self.running.is_some() {
-            self.open_line().map_or("", |line| &line.text)
+    pub fn prompt(&self) -> Cow<'_, str> {
+        if let Some(search) = &self.search {
+            search.prompt().into()
+        } else if self.running.is_some() {
+            self.open_line().map_or("", |line| &line.text).into()
         } else if self.partial.is_empty() {
-            "$ "
+            "$ ".into()
         } else {
-            "> "
+            "> ".into()
+        }
+    }
+
+    /// The history is being searched: keys go there.
+    pub fn searching(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// What was typed before to whom it is typed now.
+    fn history(&self) -> &[String] {
+        if self.running.as_ref().is_some_and(|r| reads_input(&r.text)) { &self.typed } else { &self.history }
+    }
+
+    /// A key of the line editor.
+    pub fn press(&mut self, key: ReadKey) {
+        self.search = None;
+        self.popup = None;
+        self.asked = 0;
+        self.cursor = floor(&self.line, self.cursor);
+        self.moved = self.moved.wrapping_add(1);
+        readline::press(key, &mut self.line, &mut self.cursor, &mut self.kills);
+    }
+
+    /// Ctrl+R: begins a search in the history, or goes on to an older line.
+    pub fn search(&mut self) {
+        self.popup = None;
+        let mut search = self.search.take();
+        match &mut search {
+            Some(search) => search.find(self.history(), true),
+            None => search = Some(Search::new(&self.line, self.cursor)),
+        }
+        self.search = search;
+        self.show_found();
+    }
+
+    /// A character for the search, or none: its last is taken back.
+    pub fn look_for(&mut self, c: Option<char>) {
+        let Some(mut search) = self.search.take() else { return };
+        match c {
+            Some(c) => search.text.push(c),
+            None => {
+                search.text.pop();
+                search.at = None;
+                search.failed = false;
+            }
+        }
+        search.find(self.history(), false);
+        self.search = Some(search);
+        self.show_found();
+    }
+
+    /// Ends the search; the line it found stays, or that of before comes back.
+    pub fn end_search(&mut self, keep: bool) {
+        if let Some(search) = self.search.take()
+            && !keep
+        {
+            (self.line, self.cursor) = search.before;
+        }
+    }
+
+    fn show_found(&mut self) {
+        if let Some(search) = &self.search {
+            (self.line, self.cursor) = search.line(self.history());
+            self.at_history = None;
         }
     }
 
@@ -133,10 +207,14 @@ impl Terminal {
         self.line = line;
         self.popup = None;
         self.asked = 0;
+        self.search = None;
+        self.kills.done();
     }
 
     /// Enter.
     pub fn submit(&mut self) -> Vec<ToWorld> {
+        self.search = None;
+        self.kills.done();
         let line = std::mem::take(&mut self.line);
         self.cursor = 0;
         self.popup = None;
@@ -154,6 +232,7 @@ impl Terminal {
 
     /// A typed line goes to the command that reads it.
     fn hand_on(&mut self, id: u32, line: &str) -> ToWorld {
+        remember(&mut self.typed, line);
         self.print(self.open.unwrap_or(LineKind::Out), &format!("{line}\n"));
         ToWorld::Stdin { id, text: format!("{line}\n") }
     }
@@ -190,6 +269,8 @@ impl Terminal {
 
     /// Ctrl+C.
     pub fn interrupt(&mut self) -> Option<ToWorld> {
+        self.end_search(false);
+        self.at_history = None;
         self.popup = None;
         self.queue.clear();
         if let Some(running) = &mut self.running {
@@ -227,11 +308,12 @@ impl Terminal {
 
     /// Up.
     pub fn older(&mut self) {
+        self.end_search(true);
         let at = match self.at_history {
-            None if self.history.is_empty() => return,
+            None if self.history().is_empty() => return,
             None => {
                 self.draft = self.line.clone();
-                self.history.len() - 1
+                self.history().len() - 1
             }
             Some(at) => at.saturating_sub(1),
         };
@@ -241,13 +323,13 @@ impl Terminal {
     /// Down.
     pub fn newer(&mut self) {
         let Some(at) = self.at_history else { return };
-        self.show_history((at + 1 < self.history.len()).then_some(at + 1));
+        self.show_history((at + 1 < self.history().len()).then_some(at + 1));
     }
 
     fn show_history(&mut self, at: Option<usize>) {
         self.at_history = at;
         self.line = match at {
-            Some(at) => self.history.get(at).cloned().unwrap_or_default(),
+            Some(at) => self.history().get(at).cloned().unwrap_or_default(),
             None => std::mem::take(&mut self.draft),
         };
         self.cursor = self.line.len();
@@ -256,6 +338,7 @@ impl Terminal {
 
     /// Tab: ask the world, or take what is chosen.
     pub fn tab(&mut self) -> Option<ToWorld> {
+        self.end_search(true);
         if self.popup.is_some() {
             self.take();
             return None;
@@ -365,6 +448,9 @@ impl Terminal {
         self.running = None;
         self.file = None;
         self.open = None;
+        self.typed.clear();
+        self.at_history = None;
+        self.search = None;
         if code != 0 {
             self.print(LineKind::Note, &format!("[exit {code}]\n"));
         }
@@ -438,7 +524,7 @@ impl Terminal {
     fn enter(&mut self, line: String) -> Vec<ToWorld> {
         let kind = if self.partial.is_empty() { LineKind::Command } else { LineKind::More };
         if kind == LineKind::Command && line.trim() == "clear" {
-            self.remember(&line);
+            remember(&mut self.history, &line);
             self.clear();
             return self.pump();
         }
@@ -447,7 +533,7 @@ impl Terminal {
             return self.pump();
         }
         if kind == LineKind::Command {
-            self.remember(&line);
+            remember(&mut self.history, &line);
         }
         let mut text = std::mem::take(&mut self.partial);
         text.push_str(&line);
@@ -455,17 +541,6 @@ impl Terminal {
         self.next_id = self.next_id.wrapping_add(1);
         self.running = Some(Running { id: self.next_id, text: text.clone(), interrupted: false });
         vec![ToWorld::Command { id: self.next_id, text }]
-    }
-
-    fn remember(&mut self, line: &str) {
-        let line = line.trim();
-        if self.history.last().is_some_and(|l| l == line) {
-            return;
-        }
-        if self.history.len() >= MAX_HISTORY {
-            self.history.remove(0);
-        }
-        self.history.push(line.to_string());
     }
 
     fn print(&mut self, kind: LineKind, text: &str) {
@@ -491,6 +566,18 @@ impl Terminal {
             self.open = Some(kind);
         }
     }
+}
+
+/// Adds a line to a history.
+fn remember(history: &mut Vec<String>, line: &str) {
+    let line = line.trim();
+    if line.is_empty() || history.last().is_some_and(|l| l == line) {
+        return;
+    }
+    if history.len() >= MAX_HISTORY {
+        history.remove(0);
+    }
+    history.push(line.to_string());
 }
 
 fn push_bounded(line: &mut String, part: &str) {
@@ -529,7 +616,11 @@ fn reads_input(text: &str) -> bool {
         }
         Some("ssh" | "read") => true,
         Some("cat" | "sh" | "bash") => words.len() == 1,
-        _ => false,
+        // An alias of kubectl.
+        _ => {
+            let verb = words.get(1).copied().unwrap_or("");
+            matches!(verb, "exec" | "run" | "attach" | "debug") && words.iter().any(|w| interactive(w))
+        }
     }
 }
 
@@ -679,6 +770,49 @@ mod tests {
         t.newer();
         t.newer();
         assert_eq!(t.line, "dra");
+    }
+
+    #[test]
+    fn the_history_is_searched_and_what_is_found_is_edited_or_run() {
+        let mut t = Terminal::default();
+        for line in ["kubectl get pods", "ls -l"] {
+            typed(&mut t, line);
+            t.exit(t.next_id, 0);
+        }
+        t.edit("dra".into(), 3);
+        t.search();
+        "get".chars().for_each(|c| t.look_for(Some(c)));
+        assert_eq!(
+            (t.prompt().as_ref(), t.line.as_str(), t.cursor),
+            ("(reverse-i-search)`get': ", "kubectl get pods", 8)
+        );
+        t.look_for(None);
+        assert_eq!(t.prompt(), "(reverse-i-search)`ge': ");
+        t.press(ReadKey::End);
+        assert_eq!((t.prompt().as_ref(), t.cursor), ("$ ", 16));
+        t.search();
+        t.look_for(Some('-'));
+        assert_eq!(t.submit(), [ToWorld::Command { id: 3, text: "ls -l\n".into() }]);
+        t.exit(3, 0);
+        t.edit("dra".into(), 3);
+        t.search();
+        t.look_for(Some('z'));
+        t.interrupt();
+        assert_eq!((t.prompt().as_ref(), t.line.as_str()), ("$ ", ""));
+    }
+
+    #[test]
+    fn a_shell_in_a_container_has_its_own_history() {
+        let mut t = Terminal::default();
+        typed(&mut t, "kubectl exec -it web -- sh");
+        typed(&mut t, "hostname");
+        t.older();
+        assert_eq!(t.line, "hostname");
+        t.older();
+        assert_eq!(t.line, "hostname");
+        t.exit(1, 0);
+        t.older();
+        assert_eq!(t.line, "kubectl exec -it web -- sh");
     }
 
     fn candidate(text: &str) -> Candidate {

@@ -66,10 +66,9 @@ pub fn trip_step(lang: Lang, step: &TripStep) -> String {
     match step.kind {
         Stored => lang.pick("Stored in etcd".into(), "etcd에 저장".into()),
         ReplicaSet => lang.pick("ReplicaSet created".into(), "ReplicaSet 생성".into()),
-        Pods if step.progress == view::Progress::Done => lang.pick(
-            format!("{total} {} created, no node yet", plural(total, "pod", "pods")),
-            format!("Pod {total}개 생성, 노드 미정"),
-        ),
+        Pods if step.progress == view::Progress::Done => {
+            lang.pick(format!("{total} {} created", plural(total, "pod", "pods")), format!("Pod {total}개 생성"))
+        }
         Pods => of("Pods created", "Pod 생성"),
         Bound => of("Scheduler binds", "스케줄러 바인딩"),
         Started => of("Kubelets start", "kubelet 시작"),
@@ -383,7 +382,7 @@ mod tests {
         assert_eq!(trip_step(Lang::Ko, &step), "스케줄러 바인딩: 3개 중 2개");
         let step =
             TripStep { kind: TripKind::Pods, progress: Progress::Done, done: 1, total: 1, ..TripStep::default() };
-        assert_eq!(trip_step(Lang::En, &step), "1 pod created, no node yet");
+        assert_eq!(trip_step(Lang::En, &step), "1 pod created");
     }
 
     #[test]

@@ -28,7 +28,7 @@ builtins! {
     "set" => set, "shift" => shift, "read" => read, "exit" => exit, "return" => return_, "break" => break_,
     "continue" => continue_, "eval" => eval, "." => source, "source" => source, "exec" => exec, "trap" => trap,
     "wait" => wait, "kill" => kill, "jobs" => nothing, "type" => type_, "command" => command, "umask" => nothing,
-    "help" => help,
+    "help" => help, "alias" => alias, "unalias" => unalias,
 }
 
 /// Columns of a line of `help`.
@@ -52,6 +52,65 @@ async fn help(shell: &mut Shell, _: &[String], io: &Io) -> Flow {
         text.push_str(&format!("{line}\n"));
     }
     print(shell, io, text.as_bytes()).await
+}
+
+/// A value in single quotes, as an alias is printed.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "'\\''"))
+}
+
+/// `alias [NAME[=VALUE]...]`: sets them, or prints them as they would be typed.
+async fn alias(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
+    let words = arguments.get(1..).unwrap_or_default();
+    let words = words.strip_prefix(&["-p".to_string()]).unwrap_or(words);
+    let printed = |name: &str, value: &str| match shell.dialect {
+        Dialect::Bash => format!("alias {name}={}\n", quoted(value)),
+        Dialect::Busybox => format!("{name}={}\n", quoted(value)),
+    };
+    let (mut text, mut unknown) = (String::new(), Vec::new());
+    {
+        let mut aliases = shell.aliases.borrow_mut();
+        if words.is_empty() {
+            text = aliases.iter().map(|(name, value)| printed(name, value)).collect();
+        }
+        for word in words {
+            match (word.split_once('='), aliases.get(word)) {
+                (Some((name, value)), _) if !name.is_empty() && aliases.len() < ALIASES => {
+                    aliases.insert(name.into(), value.into());
+                }
+                (None, Some(value)) => text.push_str(&printed(word, value)),
+                _ => unknown.push(word.clone()),
+            }
+        }
+    }
+    let flow = print(shell, io, text.as_bytes()).await;
+    absent(shell, "alias", &unknown, io).await;
+    flow
+}
+
+/// Aliases of a shell at most.
+const ALIASES: usize = 1000;
+
+async fn unalias(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
+    let words = arguments.get(1..).unwrap_or_default();
+    let mut unknown = Vec::new();
+    if words.first().is_some_and(|w| w == "-a") {
+        shell.aliases.borrow_mut().clear();
+    } else {
+        unknown.extend(words.iter().filter(|name| shell.aliases.borrow_mut().remove(*name).is_none()).cloned());
+    }
+    shell.status = 0;
+    absent(shell, "unalias", &unknown, io).await;
+    Flow::Next
+}
+
+/// Complains of aliases that are not there.
+async fn absent(shell: &mut Shell, builtin: &str, names: &[String], io: &Io) {
+    for name in names {
+        let colon = if shell.dialect == Dialect::Bash { ":" } else { "" };
+        io.complain(&shell.complaint(&format!("{builtin}: {name}{colon} not found"))).await;
+        shell.status = 1;
+    }
 }
 
 fn argument(arguments: &[String], n: usize) -> &str {
@@ -476,7 +535,13 @@ async fn list_signals(shell: &mut Shell, words: &[String], io: &Io) -> Flow {
 
 async fn type_(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     let name = argument(arguments, 1);
-    let found = if shell.functions.contains_key(name) {
+    let alias = shell.aliases.borrow().get(name).cloned();
+    let found = if let Some(value) = alias {
+        Some(match shell.dialect {
+            Dialect::Bash => format!("{name} is aliased to `{value}'\n"),
+            Dialect::Busybox => format!("{name} is an alias for {value}\n"),
+        })
+    } else if shell.functions.contains_key(name) {
         Some(format!("{name} is a function\n"))
     } else if find(name).is_some() {
         Some(format!("{name} is a shell builtin\n"))
@@ -498,7 +563,10 @@ async fn type_(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
 async fn command(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     if argument(arguments, 1) == "-v" {
         let name = argument(arguments, 2);
-        let line = if find(name).is_some() || shell.functions.contains_key(name) {
+        let alias = shell.aliases.borrow().get(name).cloned();
+        let line = if let Some(value) = alias {
+            format!("alias {name}={}\n", quoted(&value))
+        } else if find(name).is_some() || shell.functions.contains_key(name) {
             format!("{name}\n")
         } else if shell.tools.find(name).is_some() {
             format!("/usr/bin/{name}\n")

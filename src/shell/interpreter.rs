@@ -5,7 +5,7 @@ use crate::expand;
 use crate::process::{Bytes, FileError, Files, Input, LocalFuture, Output, Process, Program, pipe};
 use crate::signals::Signals;
 use crate::syntax::{
-    self, AndOr, Command, Joint, List, Part, Pipeline, Redirected, Redirection, RedirectionKind, Word,
+    self, Aliases, AndOr, Command, Joint, List, Part, Pipeline, Redirected, Redirection, RedirectionKind, Word,
 };
 use crate::tools;
 use futures_util::future::join_all;
@@ -104,6 +104,8 @@ pub struct Shell {
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) exported: BTreeSet<String>,
     pub(crate) functions: BTreeMap<String, Rc<Redirected>>,
+    /// Shared with whoever completes its lines.
+    pub(crate) aliases: Rc<RefCell<Aliases>>,
     pub(crate) positional: Vec<String>,
     pub(crate) status: i32,
     pub(crate) cwd: String,
@@ -149,6 +151,7 @@ impl Shell {
             variables,
             exported: start.env.keys().cloned().collect(),
             functions: BTreeMap::new(),
+            aliases: Rc::default(),
             positional: Vec::new(),
             status: 0,
             cwd: start.cwd.clone(),
@@ -169,12 +172,17 @@ impl Shell {
     pub(crate) fn inner(&self) -> Self {
         let mut inner = self.clone();
         inner.subshell = true;
+        inner.aliases = Rc::new(RefCell::new(self.aliases.borrow().clone()));
         inner.traps.retain(|_, action| action.is_empty());
         inner
     }
     /// The status of the last command.
     pub fn status(&self) -> i32 {
         self.status
+    }
+    /// Keeps its aliases there, where whoever completes its lines sees them.
+    pub fn share_aliases(&mut self, aliases: Rc<RefCell<Aliases>>) {
+        self.aliases = aliases;
     }
     /// Somebody types its lines: complaints don't say which line they are of.
     pub fn set_interactive(&mut self) {
@@ -201,7 +209,10 @@ impl Shell {
     }
     /// Runs the text of a program; what comes after it.
     pub async fn run(&mut self, text: &str, io: &Io) -> Flow {
-        match syntax::parse(text) {
+        // bash replaces aliases only where somebody types.
+        let on = self.interactive || self.dialect == Dialect::Busybox;
+        let read = if on { syntax::parse(text, &self.aliases.borrow()) } else { syntax::parse(text, &Aliases::new()) };
+        match read {
             Ok(list) => self.list(&list, io).await,
             Err(error) => {
                 io.complain(&self.complaint(&error.to_string())).await;

@@ -18,7 +18,7 @@ pub use builtins::NAMES as BUILTINS;
 pub use interpreter::{Dialect, Flow, Io, Shell, Tools};
 pub use process::{Files, Input, LocalFuture, Output, Process, Program};
 pub use signals::{NAMES as SIGNALS, Processes, Signals, named as signal_named};
-pub use syntax::is_incomplete;
+pub use syntax::{Aliases, is_incomplete};
 
 use futures_util::future::Either;
 use std::rc::Rc;

@@ -1,5 +1,9 @@
 //! The shell's grammar as data, and the parser that reads it (POSIX.1-2024, Shell Command Language, 2.10).
 
+mod aliases;
+
+pub use aliases::Aliases;
+
 use std::fmt;
 use std::rc::Rc;
 
@@ -164,8 +168,9 @@ type Parsed<T> = Result<T, SyntaxError>;
 const DEPTH: usize = 64;
 
 struct Parser<'a> {
-    text: &'a [char],
+    text: Vec<char>,
     at: usize,
+    aliases: aliases::Expansion<'a>,
     depth: usize,
     /// Here-documents announced on this line: where their text is to go.
     pending: Vec<Here>,
@@ -179,10 +184,9 @@ struct Here {
     strip_tabs: bool,
 }
 
-/// Reads a program.
-pub fn parse(text: &str) -> Parsed<List> {
-    let text: Vec<char> = text.chars().collect();
-    let mut parser = Parser { text: &text, at: 0, depth: 0, pending: Vec::new(), texts: Vec::new() };
+/// Reads a program in which these aliases stand for what they mean.
+pub fn parse(text: &str, aliases: &Aliases) -> Parsed<List> {
+    let mut parser = Parser::new(text, 0, aliases);
     let mut list = parser.list(&[])?;
     parser.here_documents()?;
     if parser.at < parser.text.len() {
@@ -195,9 +199,10 @@ pub fn parse(text: &str) -> Parsed<List> {
 
 /// Whether more input is wanted before `text` makes a program: an open quote, a here-document, `if` without `fi`.
 pub fn is_incomplete(text: &str) -> bool {
-    matches!(parse(text), Err(SyntaxError::Unterminated(_)))
+    let read = parse(text, &Aliases::new());
+    matches!(read, Err(SyntaxError::Unterminated(_)))
         || text.trim_end_matches(' ').ends_with('\\')
-        || matches!(parse(text), Err(SyntaxError::Unexpected(t)) if t == "end of file")
+        || matches!(read, Err(SyntaxError::Unexpected(t)) if t == "end of file")
 }
 
 /// Marks where the text of a here-document belongs; the text follows on later lines.
@@ -250,7 +255,11 @@ fn is_name(text: &str) -> bool {
 
 const RESERVED: [&str; 13] = ["then", "else", "elif", "fi", "do", "done", "esac", "}", ")", ";;", "in", "&&", "||"];
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(text: &str, depth: usize, aliases: &'a Aliases) -> Self {
+        let aliases = aliases::Expansion::new(aliases);
+        Parser { text: text.chars().collect(), at: 0, aliases, depth, pending: Vec::new(), texts: Vec::new() }
+    }
     fn peek(&self) -> Option<char> {
         self.text.get(self.at).copied()
     }
@@ -332,8 +341,7 @@ impl Parser<'_> {
         Ok(())
     }
     fn here_text(&self, text: &str) -> Parsed<Word> {
-        let chars: Vec<char> = text.chars().collect();
-        let mut inner = Parser { text: &chars, at: 0, depth: self.depth, pending: Vec::new(), texts: Vec::new() };
+        let mut inner = Parser::new(text, self.depth, self.aliases.known);
         inner.double_quoted(None)
     }
     fn at_keyword(&self, words: &[&str]) -> bool {
@@ -434,6 +442,7 @@ impl Parser<'_> {
 
     fn command(&mut self) -> Parsed<Redirected> {
         self.blanks();
+        self.expand_alias();
         let command = match (self.peek(), self.bare_word().as_str()) {
             (None, _) => return Err(SyntaxError::Unexpected("end of file".into())),
             (Some('('), _) if self.peek_at(1) == Some('(') => {
@@ -580,6 +589,9 @@ impl Parser<'_> {
                 let value = self.word()?.unwrap_or_default();
                 assignments.push((name, value));
                 continue;
+            }
+            if words.is_empty() && !assignments.is_empty() || !words.is_empty() && self.follows_alias() {
+                self.expand_alias();
             }
             let Some(word) = self.word()? else { break };
             // A function: one plain name followed by ().
@@ -821,7 +833,7 @@ impl Parser<'_> {
                 }
             }
             self.at += 1;
-            return Ok(Some(Part::Command(Rc::new(parse(&text)?), quoted)));
+            return Ok(Some(Part::Command(Rc::new(parse(&text, self.aliases.known)?), quoted)));
         }
         self.at += 1;
         if self.eat("((") {

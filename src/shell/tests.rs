@@ -272,3 +272,69 @@ fn a_signal_without_a_trap_ends_the_shell() {
     }
     assert_eq!(run_with("nap; nap; nap; echo after", Some(1)), "[exit 143]");
 }
+
+/// Lines typed one after the other, and what they print.
+fn typed(dialect: Dialect, lines: &[&str]) -> String {
+    let sim = sim::Sim::new(sim::Options::default());
+    let host = sim.add_host("a", sim::Ip(1));
+    let out = Rc::new(Buffer::default());
+    let process = Process {
+        args: vec!["bash".into()],
+        env: BTreeMap::new(),
+        cwd: "/work".into(),
+        files: Rc::new(Memory::default()),
+        stdin: Rc::new(Bytes::default()),
+        stdout: out.clone(),
+        stderr: out.clone(),
+    };
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let shown = out.clone();
+    sim.start(host, "sh", move |ctx| async move {
+        let mut shell = Shell::new(&ctx, Rc::new(NoTools), dialect, &process, Signals::default());
+        shell.set_interactive();
+        let io = Io { stdin: Rc::new(Bytes::default()), stdout: shown.clone(), stderr: shown };
+        for line in lines {
+            shell.run(&line, &io).await;
+        }
+    });
+    assert!(sim.run_for(sim::Duration::from_secs(10)).is_ok());
+    String::from_utf8_lossy(&out.take()).into_owned()
+}
+
+// As bash 5.2 answers at a terminal, and busybox 1.36's ash.
+#[test]
+fn aliases_stand_for_what_they_mean() {
+    let unknown = |name: &str| format!("bash: {name}: command not found\n");
+    for (lines, printed) in [
+        (&["alias k='echo kubectl'", "k get pods; x=1 k -A | copy"][..], "kubectl get pods\nkubectl -A\n".into()),
+        (&["alias e=echo", "'e' a; \\e b; e e"], format!("{0}{0}e\n", unknown("e"))),
+        (&["alias echo='echo hello'", "echo you; alias echo"], "hello you\nalias echo='echo hello'\n".into()),
+        (&["alias a='b x' b='echo y'", "a z"], "y x z\n".into()),
+        (&["alias a='echo ' b=c", "a b b; a x b"], "c b\nx b\n".into()),
+        (&["alias t='echo a; echo b |'", "t copy"], "a\nb\n".into()),
+        (&["alias q=\"echo 'it is'\"", "alias"], "alias q='echo '\\''it is'\\'''\n".into()),
+        (
+            &["alias k=kubectl", "type k; command -v k; unalias k; type k"],
+            "k is aliased to `kubectl'\nalias k='kubectl'\nbash: type: k: not found\n".into(),
+        ),
+        (
+            &["alias none; unalias none; echo $?"],
+            "bash: alias: none: not found\nbash: unalias: none: not found\n1\n".into(),
+        ),
+        (&["alias e=echo; e same line", "e next"], format!("{}next\n", unknown("e"))),
+        (&["alias a=a b=c c=b", "a; b"], format!("{}{}", unknown("a"), unknown("b"))),
+        (&["alias w='while'", "i=0; w [ $i -lt 2 ]; do i=$((i+1)); echo $i; done"], "1\n2\n".into()),
+        (&["alias h='copy <<E'", "h\nin it\nE"], "in it\n".into()),
+        (&["alias e=echo", "(e a; alias e=false); e b; echo $(e c) \"$(e d)\""], "a\nb\nc d\n".into()),
+    ] {
+        assert_eq!(typed(Dialect::Bash, lines), printed, "{lines:?}");
+    }
+    assert_eq!(run("alias e=echo\neval 'e x'"), "bash: line 1: e: command not found\n[exit 127]");
+    let busybox = typed(Dialect::Busybox, &["alias k=echo", "alias; alias none", "k a; type k"]);
+    assert_eq!(busybox, "k='echo'\nsh: alias: none not found\na\nk is an alias for echo\n");
+    // Those that double each other come to an end.
+    let doubling: Vec<String> = (0..60).map(|i| format!("alias a{i}='a{} ; a{} '", i + 1, i + 1)).collect();
+    let mut lines: Vec<&str> = doubling.iter().map(String::as_str).collect();
+    lines.push("a0");
+    assert!(typed(Dialect::Bash, &lines).len() < 100_000);
+}

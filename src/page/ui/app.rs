@@ -457,6 +457,22 @@ impl App {
                 terminal.edit(line, cursor);
                 vec![]
             }
+            TermKey::Read(key) => {
+                terminal.press(key);
+                vec![]
+            }
+            TermKey::Search => {
+                terminal.search();
+                vec![]
+            }
+            TermKey::LookFor(c) => {
+                terminal.look_for(c);
+                vec![]
+            }
+            TermKey::EndSearch(keep) => {
+                terminal.end_search(keep);
+                vec![]
+            }
             _ if self.link.is_none() => vec![],
             TermKey::Submit => terminal.submit(),
             TermKey::Paste(text) => terminal.paste(&text),

@@ -71,10 +71,18 @@ fn difference(text: &'static str) -> Html {
 }
 
 fn help(page: &Page) -> Html {
-    let rows: [(&str, &str, &str); 9] = [
+    let rows: [(&str, &str, &str); 13] = [
         ("Ctrl ↵", "apply the manifest", "매니페스트 적용"),
         ("Tab", "in the terminal: complete", "터미널: 자동 완성"),
         ("↑ ↓", "in the terminal: earlier commands", "터미널: 지난 명령"),
+        ("Ctrl R", "in the terminal: search earlier commands", "터미널: 지난 명령 찾기"),
+        ("Ctrl A/E", "in the terminal: to the line's start or end", "터미널: 줄의 처음이나 끝으로"),
+        ("Alt B/F", "in the terminal: a word back or forward", "터미널: 한 단어 뒤나 앞으로"),
+        (
+            "Ctrl U/K/W",
+            "in the terminal: cut before, after, a word; Ctrl Y puts it back",
+            "터미널: 앞, 뒤, 한 단어 잘라내기. Ctrl Y로 되살리기",
+        ),
         ("Ctrl C", "in the terminal: stop the command", "터미널: 명령 중단"),
         ("Ctrl L", "in the terminal: clear", "터미널: 화면 지우기"),
         ("Esc, Tab", "leave the terminal", "터미널 벗어나기"),

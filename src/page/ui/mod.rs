@@ -161,6 +161,14 @@ pub enum TermKey {
     Submit,
     /// Pasted at the cursor.
     Paste(String),
+    /// A key of the line editor.
+    Read(crate::readline::ReadKey),
+    /// Ctrl+R.
+    Search,
+    /// A character for the search, or none: the last one is taken back.
+    LookFor(Option<char>),
+    /// Ends the search, with the line found or without.
+    EndSearch(bool),
     /// Ctrl+C.
     Interrupt,
     /// Ctrl+L.

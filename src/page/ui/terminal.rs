@@ -3,6 +3,7 @@
 use super::editor::Editor;
 use super::{Action, Held, TermKey, use_page};
 use crate::lang;
+use crate::readline::ReadKey;
 use crate::term::{File, LineKind, Terminal};
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, HtmlInputElement};
@@ -38,8 +39,8 @@ pub fn Term(props: &TermProps) -> Html {
     // The line may have been changed by history or completion: put the cursor where the state says.
     {
         let field = field.clone();
-        let (line, cursor) = (props.terminal.line.clone(), props.terminal.cursor);
-        use_effect_with((line, cursor), move |(line, cursor)| {
+        let (line, cursor, moved) = (props.terminal.line.clone(), props.terminal.cursor, props.terminal.moved);
+        use_effect_with((line, cursor, moved), move |(line, cursor, _)| {
             let Some(input) = field.cast::<HtmlInputElement>() else { return };
             let at = line.get(..*cursor).map_or(0, |s| s.encode_utf16().count()) as u32;
             if input.selection_start().ok().flatten() != Some(at) {
@@ -111,16 +112,28 @@ pub fn Term(props: &TermProps) -> Html {
         let (send, leaving) = (send.clone(), leaving.clone());
         let open = props.terminal.popup.is_some();
         let busy = props.terminal.busy();
+        let searching = props.terminal.searching();
+        let empty = props.terminal.line.is_empty();
+        let known = (props.terminal.line.clone(), props.terminal.cursor);
         Callback::from(move |event: KeyboardEvent| {
             if event.is_composing() {
                 return;
             }
+            let alt = event.alt_key() && !event.ctrl_key() && !event.meta_key();
+            let plain = !event.ctrl_key() && !event.alt_key() && !event.meta_key();
             let control = event.ctrl_key() && !event.alt_key() && !event.meta_key();
             let selected = event
                 .target()
                 .and_then(|t| t.dyn_into::<HtmlInputElement>().ok())
                 .is_some_and(|i| i.selection_start().ok().flatten() != i.selection_end().ok().flatten());
-            let key = match event.key().as_str() {
+            let name = event.key();
+            let mut letters = name.chars();
+            let letter = letters.next().filter(|_| letters.next().is_none());
+            let key = match name.as_str() {
+                _ if searching && plain && letter.is_some() => TermKey::LookFor(letter),
+                "Backspace" if searching => TermKey::LookFor(None),
+                "Escape" if searching => TermKey::EndSearch(true),
+                "g" if searching && control => TermKey::EndSearch(false),
                 "Enter" if open => TermKey::Take(usize::MAX),
                 "Enter" => TermKey::Submit,
                 "Tab" if event.shift_key() || std::mem::take(&mut *leaving.borrow_mut()) => return,
@@ -141,11 +154,47 @@ pub fn Term(props: &TermProps) -> Html {
                 }
                 "c" if control && !selected => TermKey::Interrupt,
                 "l" if control => TermKey::Clear,
-                "d" if control => TermKey::End,
+                "d" if control && empty => TermKey::End,
+                "r" if control && !event.shift_key() => TermKey::Search,
+                "p" if control => TermKey::Older,
+                "n" if control => TermKey::Newer,
+                // What is selected is the browser's to cut, to replace or to leave.
+                _ if selected || event.shift_key() => return,
+                "a" if control => TermKey::Read(ReadKey::Home),
+                "Home" if plain => TermKey::Read(ReadKey::Home),
+                "e" if control => TermKey::Read(ReadKey::End),
+                "End" if plain => TermKey::Read(ReadKey::End),
+                "b" if control => TermKey::Read(ReadKey::Left),
+                "f" if control => TermKey::Read(ReadKey::Right),
+                "ArrowLeft" if control => TermKey::Read(ReadKey::WordLeft),
+                "ArrowRight" if control => TermKey::Read(ReadKey::WordRight),
+                "k" if control => TermKey::Read(ReadKey::KillEnd),
+                "u" if control => TermKey::Read(ReadKey::KillStart),
+                "w" if control => TermKey::Read(ReadKey::KillWord),
+                "y" if control => TermKey::Read(ReadKey::Yank),
+                "h" if control => TermKey::Read(ReadKey::Erase),
+                "d" if control => TermKey::Read(ReadKey::Delete),
+                "t" if control => TermKey::Read(ReadKey::Transpose),
+                "Backspace" if alt => TermKey::Read(ReadKey::KillWordLeft),
+                // With Alt some keyboards give other characters: the key is named by its place.
+                _ if alt => match event.code().as_str() {
+                    "KeyB" => TermKey::Read(ReadKey::WordLeft),
+                    "KeyF" => TermKey::Read(ReadKey::WordRight),
+                    "KeyD" => TermKey::Read(ReadKey::KillWordRight),
+                    _ => return,
+                },
                 _ => return,
             };
             event.prevent_default();
             event.stop_propagation();
+            // The cursor may have been moved by arrows or the mouse, which nobody tells.
+            if let Some(input) = event.target().and_then(|t| t.dyn_into::<HtmlInputElement>().ok())
+                && matches!(key, TermKey::Read(_) | TermKey::Tab | TermKey::Search)
+                && !searching
+                && (input.value(), cursor_of(&input)) != known
+            {
+                send(TermKey::Edit(input.value(), cursor_of(&input)));
+            }
             send(key);
         })
     };
@@ -206,7 +255,7 @@ pub fn Term(props: &TermProps) -> Html {
                 { for lines }
                 if props.standing && terminal.busy() { { super::controls::standing(&page, lang::COMMAND_WAITS) } }
                 <div class="input">
-                    <span class={if open.is_some() { "p o" } else { "p" }}>{ terminal.prompt() }</span>
+                    <span class={if open.is_some() { "p o" } else { "p" }}>{ terminal.prompt().into_owned() }</span>
                     <span class="field">
                         <input ref={field} type="text" aria-label={page.t(lang::PROMPT)} value={terminal.line.clone()} autocomplete="off" autocapitalize="off"
                             autocorrect="off" spellcheck="false" enterkeyhint="send" readonly={page.readonly}

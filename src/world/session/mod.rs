@@ -214,7 +214,7 @@ impl Session {
                 self.wake();
             }
             ToWorld::Complete { id, line, cursor } => {
-                let answer = terminal::complete::complete(&self.world, id, &line, cursor as usize);
+                let answer = self.terminal.complete(&self.world, id, &line, cursor as usize);
                 self.outbox.push(ToPage::Completions(answer));
             }
             ToWorld::Manifest { id, action, text, story } => {

@@ -156,6 +156,8 @@ pub struct Terminal {
     desk: Rc<Desk>,
     stop: Notify,
     running: Option<u32>,
+    /// Those of the shell, for completion.
+    aliases: Rc<RefCell<shell::Aliases>>,
 }
 
 impl Terminal {
@@ -172,9 +174,12 @@ impl Terminal {
             Rc::new(Writer(screen.clone(), Stream::Out)),
             Rc::new(Writer(screen.clone(), Stream::Err)),
         );
+        let aliases = Rc::new(RefCell::new(shell::Aliases::new()));
+        let own = aliases.clone();
         world.sim().start(world.workstation(), "terminal", move |ctx| async move {
             let mut shell = Shell::new(&ctx, tools, Dialect::Bash, &process, Signals::default());
             shell.set_interactive();
+            shell.share_aliases(own);
             while let Some((id, text)) = wanted.next().await {
                 shown.current.set(id);
                 let io = Io {
@@ -195,7 +200,12 @@ impl Terminal {
                 shown.ended.borrow_mut().push((id, u8::try_from(code & 255).unwrap_or(255)));
             }
         });
-        Terminal { commands, screen, keys, desk, stop, running: None }
+        Terminal { commands, screen, keys, desk, stop, running: None, aliases }
+    }
+
+    /// What could stand at the cursor.
+    pub fn complete(&self, world: &World, id: u32, line: &str, cursor: usize) -> view::Completions {
+        complete::complete(world, &self.aliases.borrow(), id, line, cursor)
     }
 
     /// Runs a command, or says that it needs more lines.

@@ -328,7 +328,7 @@ fn a_pod_is_run_and_attached_to() {
 #[test]
 fn a_short_name_is_completed_to_what_it_stands_for() {
     let mut page = booted();
-    let mut first = |line: &str| {
+    let first = |page: &mut Page, line: &str| {
         page.send(ToWorld::Complete { id: 9, line: line.into(), cursor: line.len() as u32 });
         page.pass(20);
         let found = page.heard.drain(..).find_map(|m| match m {
@@ -337,9 +337,15 @@ fn a_short_name_is_completed_to_what_it_stands_for() {
         });
         found.and_then(|all| all.first().map(|c| c.text.clone())).unwrap_or_default()
     };
-    assert_eq!(first("kubectl get po"), "pods");
-    assert_eq!(first("kubectl get pod"), "podcertificaterequests");
-    assert_eq!(first("kubectl get s"), "secrets");
+    assert_eq!(first(&mut page, "kubectl get po"), "pods");
+    assert_eq!(first(&mut page, "kubectl get pod"), "podcertificaterequests");
+    assert_eq!(first(&mut page, "kubectl get s"), "secrets");
+    // What an alias stands for is completed as that.
+    page.send(ToWorld::Command { id: 1, text: "alias k=kubectl kgp='k get pods' loop='loop again'\n".into() });
+    page.pass(100);
+    assert_eq!(first(&mut page, "k get po"), "pods");
+    assert_eq!(first(&mut page, "kgp --sel"), "--selector=");
+    assert_eq!((first(&mut page, "kg"), first(&mut page, "loop a")), ("kgp".into(), String::new()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Any text in the editor or the terminal gets an answer: texts broken at random, the same ones in every run.
 
+use super::manifest;
 use super::tests::{Page, booted};
-use super::{manifest, terminal};
 use sim::Rng;
 use view::{InspectorTab, ManifestAction, ObjectRef, Selection, Subject, ToPage, ToWorld};
 
@@ -216,7 +216,7 @@ fn whatever_is_typed_ends() {
             line.push_str(piece);
         }
         let cursor = line.char_indices().map(|(i, _)| i).nth(rng.below(30) as usize).unwrap_or(line.len());
-        let _ = terminal::complete::complete(&page.session.world, id, &line, cursor);
+        let _ = page.session.terminal.complete(&page.session.world, id, &line, cursor);
         page.send(ToWorld::Command { id, text: format!("{line}\n") });
         let over = |m: &ToPage| {
             matches!(m, ToPage::Exit { id: i, .. } if *i == id) || matches!(m, ToPage::Incomplete { id: i } if *i == id)

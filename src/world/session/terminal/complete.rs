@@ -18,8 +18,8 @@ const CLUSTER: &[(&str, &str)] = &[
     ("status", "list the faults that are on"),
     ("stop", "SIGTERM; for a node, power off"),
 ];
-/// Candidates at a cursor.
-pub fn complete(world: &World, id: u32, line: &str, cursor: usize) -> Completions {
+/// Candidates at a cursor, in a shell with these aliases.
+pub fn complete(world: &World, aliases: &shell::Aliases, id: u32, line: &str, cursor: usize) -> Completions {
     let before = line.get(..cursor.min(line.len())).unwrap_or(line);
     // The last simple command of the line.
     let start = before.rfind(['|', ';', '&']).map_or(0, |i| i + 1);
@@ -27,17 +27,33 @@ pub fn complete(world: &World, id: u32, line: &str, cursor: usize) -> Completion
     let word_at = part.rfind(char::is_whitespace).map_or(0, |i| i + part.get(i..).map_or(1, first_len));
     let word = part.get(word_at..).unwrap_or_default();
     let words: Vec<&str> = part.get(..word_at).unwrap_or_default().split_whitespace().collect();
+    let words = meant(aliases, words);
     let mut found = candidates(world, &words, word);
+    if words.is_empty() {
+        found.extend(plain(aliases.keys().cloned()));
+    }
     found.retain(|c| c.text.starts_with(word));
     // Whose short name is there already comes first: `po` means pods.
-    let meant = api::scheme::resources().iter().find(|kind| kind.short_names.contains(&word)).map(|kind| kind.plural);
+    let kind = api::scheme::resources().iter().find(|kind| kind.short_names.contains(&word)).map(|kind| kind.plural);
     found.sort_small_by(|a, b| {
-        let later = |text: &str| meant != Some(text);
+        let later = |text: &str| kind != Some(text);
         later(&a.text).cmp(&later(&b.text)).then_with(|| a.text.cmp(&b.text))
     });
     found.dedup_by(|a, b| a.text == b.text);
     found.truncate(200);
     Completions { id, from: u32::try_from(start + word_at).unwrap_or(0), candidates: found }
+}
+
+/// The words with what an alias in their first place stands for, and what that becomes.
+fn meant<'a>(aliases: &'a shell::Aliases, mut words: Vec<&'a str>) -> Vec<&'a str> {
+    let mut seen: Vec<&str> = Vec::new();
+    while let Some(name) = words.first().copied().filter(|name| !seen.contains(name))
+        && let Some(value) = aliases.get(name)
+    {
+        seen.push(name);
+        words.splice(0..1, value.split_whitespace());
+    }
+    words
 }
 
 fn first_len(text: &str) -> usize {
