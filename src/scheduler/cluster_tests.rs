@@ -360,3 +360,46 @@ fn a_pod_waits_until_its_devices_are_ready() {
         assert!(events.iter().any(|e| e.message == *late));
     });
 }
+
+#[test]
+fn a_pod_that_waits_for_devices_is_called_back_by_one_that_is_more_important() {
+    with_cluster(|ctx, client| async move {
+        node(&client, "node-1").await;
+        create::<api::scheduling_v1::PriorityClass>(&client, "metadata: {name: top}\nvalue: 1000").await;
+        create::<DeviceClass>(&client, "metadata: {name: net}\nspec: {}").await;
+        create::<ResourceSlice>(
+            &client,
+            "metadata: {name: nets}\nspec: {driver: net.example.com, allNodes: true, pool: {name: all, generation: 1, \
+             resourceSliceCount: 1}, devices: [{name: nic-0, bindingConditions: [e.com/attached], \
+             bindingFailureConditions: [e.com/failed]}]}",
+        )
+        .await;
+        let request = "devices: {requests: [{name: r, exactly: {deviceClassName: net}}]}";
+        create::<ResourceClaim>(&client, &format!("metadata: {{name: nic, namespace: default}}\nspec: {{{request}}}"))
+            .await;
+        let asks = |name: &str, rest: &str| {
+            format!(
+                "metadata: {{name: {name}, namespace: default}}\nspec: {{{rest}, containers: [{{name: c, image: x, \
+                 resources: {{requests: {{cpu: '3'}}}}}}]}}"
+            )
+        };
+        create::<Pod>(&client, &asks("low", "resourceClaims: [{name: d, resourceClaimName: nic}]")).await;
+        ctx.sleep(Duration::from_secs(2)).await;
+        create::<Pod>(&client, &asks("top", "priorityClassName: top")).await;
+        ctx.sleep(Duration::from_secs(4)).await;
+        let events = client.list::<api::core_v1::Event>("default", &Default::default()).await.unwrap().items;
+        let says = |name: &str, reason: &str| {
+            let found = events.iter().find(|e| e.involved_object.name == *name && e.reason == *reason);
+            found.map(|e| e.message.to_string()).unwrap_or_default()
+        };
+        let top: Rev<Pod> = client.get("default", "top").await.unwrap();
+        let by = format!("Preempted by pod {} on node node-1 (in kube-scheduler memory).", top.metadata.uid);
+        assert_eq!(says("low", "Preempted"), by);
+        let why = "running PreBind plugin \"DynamicResources\": preempted by DefaultPreemption";
+        assert_eq!(says("low", "FailedScheduling"), why);
+        // It is tried again at once, when the other still holds the node, and then deletes it.
+        let series = events.iter().find(|e| e.reason == "Preempted").and_then(|e| e.series.get().map(|s| s.count));
+        assert_eq!((&*top.spec.node_name, series), ("node-1", Some(2)));
+        assert!(client.get::<Pod>("default", "low").await.is_err());
+    });
+}

@@ -77,7 +77,7 @@ pub(crate) fn start(inner: &Rc<Inner>, pod: Rc<PodInfo>, best: Candidate, causes
             .str("node", &best.node)
             .str("result", result)
             .log(&inner.ctx, "executor.go:310");
-        if done.is_err() {
+        if done.is_err() || done.is_ok_and(|last_in_memory| last_in_memory) {
             // No deletion may come that would wake the pod.
             inner.queue.borrow_mut().activate(&key, inner.ctx.now());
             inner.wake.notify();
@@ -93,7 +93,7 @@ async fn make_room(
     others: &[Rc<PodInfo>],
     last: &Rc<PodInfo>,
     causes: &Causes,
-) -> Result<(), Status> {
+) -> Result<bool, Status> {
     let mut result = Ok(());
     for lower in inner.lower_nominated(pod.priority(), node) {
         let known = inner.informers.pod(&lower.key()).unwrap_or_else(|| lower.pod.clone());
@@ -111,10 +111,12 @@ async fn make_room(
         remove(inner, client, pod, node, victim, causes).await?;
     }
     inner.gates.preempting.set(&pod.pod.metadata.uid, Some(last.key()));
-    remove(inner, client, pod, node, last, causes).await.and(result)
+    let in_memory = remove(inner, client, pod, node, last, causes).await?;
+    result.map(|()| in_memory)
 }
 
-/// Removes one victim: a condition that says why, the deletion, an event. One that is gone already is no error.
+/// Removes one victim: a condition that says why, the deletion, an event. One that is gone already is no error. One that
+/// is not bound yet only loses its node; whether that was so.
 async fn remove(
     inner: &Rc<Inner>,
     client: &Client,
@@ -122,11 +124,20 @@ async fn remove(
     node: &Str,
     victim: &Rc<PodInfo>,
     causes: &Causes,
-) -> Result<(), Status> {
+) -> Result<bool, Status> {
     let (meta, by) = (&victim.pod.metadata, pod.key());
+    let tell = |how: &str| {
+        let note = format!("Preempted by pod {} on node {node}{how}", pod.pod.metadata.uid);
+        let (about, by) = (events::reference(victim), events::reference(pod));
+        inner.recorder.eventf(&about, Some(&by), "Normal", "Preempted", "Preempting", &note, causes.clone());
+    };
+    if inner.pre_bind.cancel(&meta.uid) {
+        tell(" (in kube-scheduler memory).");
+        return Ok(true);
+    }
     let failed = |what: &'static str, place: &'static str, status: Status| {
         if status.is_not_found() {
-            return Ok(());
+            return Ok(false);
         }
         klog::error(what)
             .err(&status)
@@ -152,8 +163,6 @@ async fn remove(
         .obj("victim", &meta.namespace, &meta.name)
         .str("node", node)
         .log(&inner.ctx, "executor.go:153");
-    let note = format!("Preempted by pod {} on node {node}", pod.pod.metadata.uid);
-    let (about, by) = (events::reference(victim), events::reference(pod));
-    inner.recorder.eventf(&about, Some(&by), "Normal", "Preempted", "Preempting", &note, causes.clone());
-    Ok(())
+    tell("");
+    Ok(false)
 }

@@ -16,6 +16,7 @@ mod handlers;
 mod message;
 pub mod node_info;
 pub mod plugins;
+mod pre_bind;
 mod preemption;
 pub mod queue;
 pub mod resources;

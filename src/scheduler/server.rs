@@ -11,6 +11,7 @@ use crate::handlers::{self, Informers};
 use crate::message;
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::plugins::{self, dynamic_resources};
+use crate::pre_bind::PodsInPreBind;
 use crate::preemption;
 use crate::queue::{Queue, Queued};
 use crate::verdict::{Attempt, Code, Rejection};
@@ -59,6 +60,8 @@ pub(crate) struct Inner {
     /// Volumes that were promised to claims, until the cache shows it or the promise is taken back. Bounded by the
     /// pods that are being bound.
     pub assumed: Rc<RefCell<BTreeMap<Str, Rev<PersistentVolume>>>>,
+    /// Pods that can be called back.
+    pub pre_bind: PodsInPreBind,
     pub attempts: RefCell<VecDeque<Attempt>>,
     leads: Cell<bool>,
     cycles: Cell<u64>,
@@ -90,6 +93,7 @@ impl Scheduler {
             wake: Notify::new(),
             nominated: RefCell::default(),
             assumed: Rc::default(),
+            pre_bind: PodsInPreBind::default(),
             attempts: RefCell::default(),
             leads: Cell::new(false),
             cycles: Cell::new(0),
