@@ -353,6 +353,29 @@ fn a_pod_waits_until_its_devices_are_ready() {
         let failed = "FailedScheduling: running PreBind plugin \"DynamicResources\": device binding failed: claim=bad, \
                       reason=CableCut, message=\"the cable was cut\"";
         assert_eq!(of_bad, [waits, failed, &format!("FailedScheduling: {text}"), waits]);
+        // Whoever waits and is deleted leaves its room to others.
+        let large = "metadata: {name: NAME, namespace: default}\nspec: {CLAIM containers: [{name: c, image: x, resources: \
+                     {requests: {cpu: '3'}}}]}";
+        let text = "metadata: {name: third, namespace: default}\nspec: {devices: {requests: [{name: r, exactly: \
+                    {deviceClassName: more}}]}}";
+        create::<ResourceClaim>(&client, text).await;
+        create::<DeviceClass>(&client, "metadata: {name: more}\nspec: {}").await;
+        create::<ResourceSlice>(
+            &client,
+            "metadata: {name: more}\nspec: {driver: more.example.com, allNodes: true, pool: {name: all, generation: 1, \
+             resourceSliceCount: 1}, devices: [{name: nic-0, bindingConditions: [e.com/attached], \
+             bindingFailureConditions: [e.com/failed]}]}",
+        )
+        .await;
+        let claim = "resourceClaims: [{name: d, resourceClaimName: third}],";
+        create::<Pod>(&client, &large.replace("NAME", "third").replace("CLAIM", claim)).await;
+        ctx.sleep(Duration::from_secs(1)).await;
+        create::<Pod>(&client, &large.replace("NAME", "fourth").replace("CLAIM", "")).await;
+        ctx.sleep(Duration::from_secs(1)).await;
+        assert_eq!(says(&client, "fourth").await.0, "");
+        client.delete::<Pod>("default", "third", &Default::default()).await.unwrap();
+        ctx.sleep(Duration::from_secs(2)).await;
+        assert_eq!(says(&client, "fourth").await.0, "node-1", "{}", says(&client, "fourth").await.1);
         // Nobody says anything of the device: it is given up in the end.
         ctx.sleep(Duration::from_secs(604)).await;
         let late = "running PreBind plugin \"DynamicResources\": device binding timeout: context deadline exceeded";

@@ -451,6 +451,12 @@ fn waiting_deleted(inner: &Rc<Inner>, pod: &Rev<Pod>) {
     let key = key(pod);
     inner.queue.borrow_mut().remove(&key);
     inner.nominated.borrow_mut().remove(&key);
+    // One that is being bound may wait for long; its room is free now (`handleAssumedPodDeletion`).
+    let is_assumed = inner.cache.borrow().is_assumed(&key);
+    if is_assumed {
+        inner.cache.borrow_mut().forget(&key);
+        inner.changed(Change::AssignedPodDeleted, &About::Pod(Some(pod.clone()), None), pod.revision);
+    }
 }
 
 fn placed_added(inner: &Rc<Inner>, pod: &Rev<Pod>) {

@@ -329,3 +329,39 @@ fn claims_of_devices() {
         assert_eq!(helps("DynamicResources", &waiting, Change::ResourceClaimUpdated, &about), wanted, "{what}");
     }
 }
+
+#[test]
+fn resources_want_a_class_that_stands_for_them_or_a_node_that_leaves_them_to_one() {
+    use api::resource_v1::DeviceClass;
+    let asks = |name: &str| {
+        pod(
+            "p",
+            &format!("{{containers: [{{name: c, image: x, resources: {{requests: {{cpu: '1', {name}: '1'}}}}}}]}}"),
+        )
+    };
+    let (gpu, nic) = (asks("e.com/gpu"), asks("deviceclass.resource.kubernetes.io/nic"));
+    let class = |name: &str, rest: &str| -> Rev<DeviceClass> {
+        Rev::new(1, decode(&format!("metadata: {{name: {name}}}\nspec: {{{rest}}}")))
+    };
+    let (named, plain) = (class("a", "extendedResourceName: e.com/gpu"), class("a", ""));
+    for (what, pod, old, new, wanted) in [
+        ("a class for it", &gpu, None, named.clone(), true),
+        ("a class for it now", &gpu, Some(plain.clone()), named.clone(), true),
+        ("it is the same", &gpu, Some(named.clone()), named.clone(), false),
+        ("it is not any more", &gpu, Some(named.clone()), plain.clone(), false),
+        ("another class", &gpu, None, plain.clone(), false),
+        ("a class of its name", &nic, None, class("nic", ""), true),
+        ("a class of its name that was there", &nic, Some(class("nic", "")), class("nic", ""), false),
+    ] {
+        let about = About::DeviceClass(old, new);
+        assert_eq!(helps("NodeResourcesFit", pod, Change::DeviceClassAdded, &about), wanted, "{what}");
+    }
+    let hints = plugins::named("NodeResourcesFit").map(|p| p.hints).unwrap_or_default();
+    let about = new_node(node("{}", "{}", ", cpu: '2'"));
+    for (classes, wanted) in [(vec![named], true), (vec![plain], false)] {
+        let (none, no_slices, no_rules) = (client::Lister::of([]), client::Lister::of([]), client::Lister::of([]));
+        let devices = crate::devices::Devices::new(none, no_slices, no_rules, client::Lister::of(classes));
+        let fitting = hints.iter().filter(|h| h.changes.contains(&Change::NodeAdded));
+        assert_eq!(fitting.into_iter().any(|h| h.may_help(&gpu, &about, &devices)), wanted);
+    }
+}

@@ -67,7 +67,10 @@ fn shortages(pod: &Pod, others: &[Rev<Pod>], node: &Node) -> Vec<Failure> {
     }
     let requests = pod_requests(&pod.spec);
     const FIRST: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-    let rest = requests.iter().map(|(name, _)| &**name).filter(|name| !FIRST.contains(name));
+    // What the pod has as a device is none of the node's either.
+    let extended = pod.status.extended_resource_claim_status.get();
+    let is_device = |name: &str| extended.is_some_and(|s| s.request_mappings.iter().any(|m| m.resource_name == *name));
+    let rest = requests.iter().map(|(name, _)| &**name).filter(|name| !FIRST.contains(name) && !is_device(name));
     for name in FIRST.into_iter().chain(rest) {
         let requested = requests.get(name).map_or(0, |wanted| amount(name, wanted));
         if requested == 0 {
