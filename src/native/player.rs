@@ -390,7 +390,7 @@ impl Player {
                 Some(Client::Timer { remote, at: now + time.unwrap_or_default().min(COMMAND_BOUND), fired: false })
             }
             _ => {
-                let mut env: BTreeMap<String, String> = variables
+                let mut env: shell::Environment = variables
                     .iter()
                     .filter_map(|word| word.split_once('='))
                     .map(|(name, value)| (name.to_string(), value.to_string()))

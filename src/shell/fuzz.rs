@@ -4,7 +4,6 @@ use crate::process::{Buffer, Bytes};
 use crate::tests::Memory;
 use crate::*;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Pieces of programs, apt to be put together wrongly.
@@ -228,7 +227,7 @@ fn run_for(text: &str, seconds: u64) {
     for dialect in [Dialect::Bash, Dialect::Busybox] {
         let process = Process {
             args: ["bash", "-c", text].map(String::from).to_vec(),
-            env: BTreeMap::new(),
+            env: crate::Environment::default(),
             cwd: "/work".into(),
             files: Rc::new(Memory::default()),
             stdin: Rc::new(Bytes::default()),

@@ -140,7 +140,6 @@ mod tests {
     use crate::process::{Buffer, Process};
     use crate::tty::{Tty, TtyOutput};
     use crate::{Dialect, Program, Signals, Tools};
-    use std::collections::BTreeMap;
     use std::rc::Rc;
 
     struct Root(&'static str);
@@ -171,7 +170,7 @@ mod tests {
         sim.start(host, "sh", move |ctx| async move {
             let process = Process {
                 args: vec!["sh".into()],
-                env: BTreeMap::from(
+                env: crate::Environment::from(
                     [("HOME", "/root"), ("HOSTNAME", "web-1.local")].map(|(k, v)| (k.into(), v.into())),
                 ),
                 cwd: "/".into(),

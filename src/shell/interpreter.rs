@@ -1,6 +1,7 @@
 //! Runs programs: the state of a shell, and what each kind of command does to it.
 
 use crate::builtins;
+use crate::environment::Environment;
 use crate::expand;
 use crate::process::{Bytes, FileError, Files, Input, LocalFuture, Output, Process, Program, pipe};
 use crate::signals::Signals;
@@ -20,10 +21,6 @@ pub trait Tools {
     fn find(&self, name: &str) -> Option<Program>;
     /// All names, sorted, for completion.
     fn names(&self) -> Vec<String>;
-    /// The signals of a new process.
-    fn start(&self) -> Signals {
-        Signals::default()
-    }
     /// Whose the shell's process is; 0 is root.
     fn user(&self) -> u32 {
         1000
@@ -138,7 +135,7 @@ const JOBS: usize = 256;
 impl Shell {
     /// A shell for the process `start`, whose arguments, environment, directory and files it takes over.
     pub fn new(ctx: &Ctx, tools: Rc<dyn Tools>, dialect: Dialect, start: &Process, signals: Signals) -> Self {
-        let mut variables = start.env.clone();
+        let mut variables: BTreeMap<String, String> = start.env.iter().cloned().collect();
         variables.entry("IFS".into()).or_insert_with(|| " \t\n".into());
         variables.insert("PWD".into(), start.cwd.clone());
         Self {
@@ -149,7 +146,7 @@ impl Shell {
             signals,
             name: start.args.first().cloned().unwrap_or_default(),
             variables,
-            exported: start.env.keys().cloned().collect(),
+            exported: start.env.iter().map(|(name, _)| name.clone()).collect(),
             functions: BTreeMap::new(),
             aliases: Rc::default(),
             positional: Vec::new(),
@@ -243,7 +240,7 @@ impl Shell {
             Dialect::Busybox => format!("sh: {what}\n"),
         }
     }
-    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
+    pub(crate) fn environment(&self) -> Environment {
         let exported = self.exported.iter();
         exported.filter_map(|k| self.variables.get(k).map(|v| (k.clone(), v.clone()))).collect()
     }
@@ -587,7 +584,7 @@ impl Shell {
         Flow::Next
     }
     /// Runs a program found by name.
-    pub(crate) async fn execute(&self, args: Vec<String>, env: BTreeMap<String, String>, io: &Io) -> i32 {
+    pub(crate) async fn execute(&self, args: Vec<String>, env: Environment, io: &Io) -> i32 {
         let name = args.first().map_or("", String::as_str);
         let base = name.rsplit('/').next().unwrap_or(name);
         let runner = || tools::find_runner(base, self.dialect, self.tools.clone());
@@ -605,7 +602,7 @@ impl Shell {
         };
         program(self.ctx.clone(), process).await
     }
-    async fn not_found(&self, name: &str, args: Vec<String>, env: BTreeMap<String, String>, io: &Io) -> i32 {
+    async fn not_found(&self, name: &str, args: Vec<String>, env: Environment, io: &Io) -> i32 {
         if name.contains('/') {
             let path = crate::process::clean(&self.cwd, name);
             match self.files.read(&path) {
@@ -613,7 +610,7 @@ impl Shell {
                     let mut inner = self.clone();
                     inner.name = name.into();
                     inner.positional = args.into_iter().skip(1).collect();
-                    inner.variables.extend(env);
+                    inner.variables.extend(env.iter().cloned());
                     Box::pin(inner.run(&String::from_utf8_lossy(&content), io)).await;
                     inner.finish(io).await;
                     return inner.status;

@@ -4,6 +4,7 @@
 
 mod arithmetic;
 mod builtins;
+mod environment;
 mod expand;
 mod interactive;
 mod interpreter;
@@ -15,6 +16,7 @@ pub mod tools;
 pub mod tty;
 
 pub use builtins::NAMES as BUILTINS;
+pub use environment::Environment;
 pub use interpreter::{Dialect, Flow, Io, Shell, Tools};
 pub use process::{Files, Input, LocalFuture, Output, Process, Program};
 pub use signals::{NAMES as SIGNALS, Processes, Signals, named as signal_named};

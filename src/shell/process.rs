@@ -1,10 +1,11 @@
 //! What a program is started with: arguments, environment, files, and the three standard streams.
 
+use crate::environment::Environment;
 use crate::signals::Signals;
 use sim::Ctx;
 use sim::sync::Notify;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -156,7 +157,7 @@ pub struct Process {
     /// The arguments, the program's name first.
     pub args: Vec<String>,
     /// The environment.
-    pub env: BTreeMap<String, String>,
+    pub env: Environment,
     /// The current directory, absolute.
     pub cwd: String,
     /// The files it sees.

@@ -31,27 +31,33 @@ impl Default for Signals {
     }
 }
 
-/// The processes of a machine that others can send signals to. Bounded by those that run.
+/// The processes of a machine besides its first one. Bounded by those that run.
 #[derive(Default)]
 pub struct Processes {
     last: Cell<u32>,
-    running: RefCell<Vec<Weak<State>>>,
+    running: RefCell<Vec<(Weak<State>, Rc<str>)>>,
 }
 
 impl Processes {
     /// A new process; the first is number 2, as number 1 is what the machine was started with.
-    pub fn start(&self) -> Signals {
+    pub fn start(&self, args: &[String]) -> Signals {
         let id = self.last.get().max(1).wrapping_add(1);
         self.last.set(id);
         let signals = Signals::of(id);
         let mut running = self.running.borrow_mut();
-        running.retain(|process| process.strong_count() > 0);
-        running.push(Rc::downgrade(&signals.0));
+        running.retain(|(process, _)| process.strong_count() > 0);
+        running.push((Rc::downgrade(&signals.0), args.join(" ").into()));
         signals
+    }
+    /// The numbers of those that run and their command lines, in the order in which they were started.
+    pub fn running(&self) -> Vec<(u32, Rc<str>)> {
+        let running = self.running.borrow();
+        running.iter().filter_map(|(process, command)| Some((process.upgrade()?.id, command.clone()))).collect()
     }
     /// The process of that number.
     pub fn find(&self, id: u32) -> Option<Signals> {
-        self.running.borrow().iter().filter_map(Weak::upgrade).find(|process| process.id == id).map(Signals)
+        let running = self.running.borrow();
+        running.iter().filter_map(|(process, _)| process.upgrade()).find(|process| process.id == id).map(Signals)
     }
 }
 

@@ -88,7 +88,7 @@ fn run_among(tools: Rc<dyn Tools>, text: &str, signal_at: Option<u64>) -> String
     let signals = Signals::default();
     let process = Process {
         args: ["bash", "-c", text].map(String::from).to_vec(),
-        env: BTreeMap::from([("HOME".into(), "/root".into())]),
+        env: crate::Environment::from([("HOME".into(), "/root".into())]),
         cwd: "/work".into(),
         files: Rc::new(Memory::default()),
         stdin: Rc::new(Bytes::default()),
@@ -280,7 +280,7 @@ fn typed(dialect: Dialect, lines: &[&str]) -> String {
     let out = Rc::new(Buffer::default());
     let process = Process {
         args: vec!["bash".into()],
-        env: BTreeMap::new(),
+        env: crate::Environment::default(),
         cwd: "/work".into(),
         files: Rc::new(Memory::default()),
         stdin: Rc::new(Bytes::default()),

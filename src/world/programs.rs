@@ -39,7 +39,7 @@ pub fn home() -> Rc<dyn Files> {
 pub fn bash(files: &Rc<dyn Files>, stdout: Rc<dyn Output>, stderr: Rc<dyn Output>) -> Process {
     Process {
         args: vec!["bash".into()],
-        env: BTreeMap::from([("HOME".to_string(), HOME.to_string())]),
+        env: shell::Environment::from([("HOME".to_string(), HOME.to_string())]),
         cwd: HOME.into(),
         files: files.clone(),
         stdin: Rc::new(Bytes::default()),

@@ -11,7 +11,6 @@ use client::ClientConfig;
 use shell::process::{Buffer, Bytes, FileError, Files, Metadata, Process};
 use sim::{Duration, Instant, Livelock};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A machine without files.
@@ -85,7 +84,7 @@ pub fn command(world: &World, line: &str, stdin: &str) -> Result<String, Liveloc
     let out = Rc::new(Buffer::default());
     let process = Process {
         args: line.split(' ').map(str::to_string).collect(),
-        env: BTreeMap::new(),
+        env: shell::Environment::default(),
         cwd: "/".into(),
         files: Rc::new(NoFiles),
         stdin: Rc::new(Bytes::new(stdin.as_bytes().to_vec())),

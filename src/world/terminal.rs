@@ -80,7 +80,7 @@ impl Io for Terminal {
     /// Runs what `KUBE_EDITOR` or `EDITOR` says, or `vi`, through a shell, as kubectl does.
     fn edit<'a>(&'a self, path: &'a str) -> LocalFuture<'a, Result<(), String>> {
         let env = &self.process.env;
-        let editor = ["KUBE_EDITOR", "EDITOR"].iter().find_map(|n| env.get(*n)).filter(|e| !e.is_empty()).cloned();
+        let editor = ["KUBE_EDITOR", "EDITOR"].iter().find_map(|n| env.get(n)).filter(|e| !e.is_empty()).cloned();
         Box::pin(async move {
             let tools = Rc::new(Found(self.editors.borrow().clone()));
             let editor = match editor {

@@ -5,6 +5,7 @@ use super::fields;
 use super::kubelet::Kubelet;
 use api::core_v1::{ConfigMap, Container, Pod, Secret, Service};
 use api::{Rev, Str};
+use shell::Environment;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -98,7 +99,7 @@ impl Read {
     }
 }
 
-/// All variables of a container, by name. The error is what `CreateContainerConfigError` says.
+/// All variables of a container, in the order in which its fields have them; services come last. The error is what `CreateContainerConfigError` says.
 pub async fn environment(
     kubelet: &Rc<Kubelet>,
     pod: &Rev<Pod>,
@@ -112,7 +113,7 @@ pub async fn environment(
     let services =
         of_services(&kubelet.services.lister().list(), namespace, pod.spec.enable_service_links != Some(false));
     let mut read = Read::default();
-    let mut env: BTreeMap<String, String> = BTreeMap::new();
+    let mut env = Environment::default();
     for from in container.env_from.iter() {
         if let Some(source) = from.config_map_ref.get() {
             let optional = source.optional == Some(true);
@@ -161,7 +162,9 @@ pub async fn environment(
         env.insert(var.name.to_string(), value);
     }
     for (name, value) in services {
-        env.entry(name).or_insert(value);
+        if env.get(&name).is_none() {
+            env.insert(name, value);
+        }
     }
-    Ok(env.into_iter().collect())
+    Ok(env.iter().cloned().collect())
 }

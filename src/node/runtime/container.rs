@@ -12,12 +12,12 @@ use super::tools;
 use crate::files::{Tree, View};
 use api::Str;
 use futures_util::future::{Either, select};
+use shell::Environment;
 use shell::process::{Bytes, Files, Input, LocalFuture, Output, Process};
 use shell::tty::{Tty, TtyOutput};
 use sim::Duration;
 use sim::sync::Notify;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Bytes of a probe's or hook's output that are kept.
@@ -110,6 +110,7 @@ impl Runtime {
             user: u32::try_from(container.status.uid).unwrap_or(0),
             memory: Memory::new(config.memory_limit),
             signals: Signals::default(),
+            command: argv.join(" ").into(),
             processes: shell::Processes::default(),
         });
 
@@ -157,8 +158,16 @@ impl Runtime {
             stdout,
             stderr,
         };
-        let running =
-            run(&program, Guest { ctx: self.ctx.clone(), process, signals: signals.clone(), machine: machine.clone() });
+        let running = run(
+            &program,
+            Guest {
+                ctx: self.ctx.clone(),
+                process,
+                signals: signals.clone(),
+                number: shell::Signals::of(1),
+                machine: machine.clone(),
+            },
+        );
         container.status.state = State::Running;
         container.status.started_at = now;
         let (runtime, of) = (self.clone(), id.clone());
@@ -357,7 +366,8 @@ impl Runtime {
         let process = Process { args: argv, env, cwd, files: machine.files.clone(), stdin, stdout, stderr };
         let signals = Signals::default();
         let interrupted = Box::pin(interrupted(tty, signals.clone(), self.ctx.clone()));
-        let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals, machine });
+        let number = machine.processes.start(&process.args);
+        let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals, number, machine });
         // The command dies with the container.
         match select(running, select(ended, interrupted)).await {
             Either::Left((code, _)) => Ok(code & 0xff),
@@ -463,11 +473,18 @@ async fn interrupted(tty: Option<Tty>, signals: Signals, ctx: sim::Ctx) -> i32 {
 }
 
 /// Starts a program.
-fn run(program: &Runnable, guest: Guest) -> LocalFuture<'static, i32> {
-    match program {
+/// Runs a program as a process of its own: others see it while it runs, and can end it.
+pub(super) fn run(program: &Runnable, guest: Guest) -> LocalFuture<'static, i32> {
+    let number = guest.number.clone();
+    let running = match program {
         Runnable::Own(own) => own(guest),
         Runnable::Tool(tool) => tool(guest.ctx, guest.process),
-    }
+    };
+    Box::pin(async move {
+        let killed = number.until_killed();
+        futures_util::pin_mut!(killed);
+        select(running, killed).await.factor_first().0
+    })
 }
 
 /// What runs: the pod's command and arguments over the image's.
@@ -482,17 +499,14 @@ fn arguments(config: &ContainerConfig, entrypoint: &[&str], cmd: &[&str]) -> Vec
     argv
 }
 
-fn environment(
-    config: &ContainerConfig,
-    image: &[(&str, &str)],
-    version: &str,
-    hostname: &str,
-) -> BTreeMap<String, String> {
-    let mut env: BTreeMap<String, String> =
-        image.iter().map(|(k, v)| (k.to_string(), v.replace("{version}", version))).collect();
+fn environment(config: &ContainerConfig, image: &[(&str, &str)], version: &str, hostname: &str) -> Environment {
+    let mut env: Environment = image.iter().map(|(k, v)| (k.to_string(), v.replace("{version}", version))).collect();
     env.insert("HOSTNAME".to_string(), hostname.to_string());
-    env.entry("HOME".to_string()).or_insert_with(|| "/root".to_string());
     env.extend(config.env.iter().cloned());
+    // runc adds what is missing at the end.
+    if env.get("HOME").is_none() {
+        env.insert("HOME".to_string(), "/root".to_string());
+    }
     env
 }
 
@@ -513,7 +527,7 @@ pub(super) fn find(machine: &Rc<Machine>, name: &str) -> Option<Runnable> {
     let matches =
         |own: &str| own == name || (base_name(own) == base_name(name) && (!name.contains('/') || !own.contains('/')));
     let own = machine.image.programs.iter().find(|(own, _)| matches(own));
-    let tool = || tools::find(name).or_else(|| tools::find_runner(machine, name));
+    let tool = || tools::find(name, machine.base).or_else(|| tools::find_runner(machine, name));
     let bash = || {
         (machine.base == Base::Debian && ["bash", "/bin/bash", "/usr/bin/bash"].contains(&name)).then_some(tools::BASH)
     };

@@ -53,7 +53,9 @@ pub struct Machine {
     pub memory: Memory,
     /// Signals to its first process.
     pub signals: Signals,
-    /// The other processes that signals can be sent to.
+    /// The command line of its first process.
+    pub command: Rc<str>,
+    /// The other processes.
     pub processes: shell::Processes,
 }
 
@@ -65,6 +67,8 @@ pub struct Guest {
     pub process: Process,
     /// Signals sent to it.
     pub signals: Signals,
+    /// Its number, and the signals that other processes of the container send it.
+    pub number: shell::Signals,
     /// The container.
     pub machine: Rc<Machine>,
 }
@@ -206,10 +210,6 @@ impl Signals {
     /// Whether a signal waits that nobody took.
     pub fn waiting(&self) -> bool {
         !self.0.queue.borrow().is_empty()
-    }
-    /// Whether both are those of the same program.
-    pub fn same(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
     }
     /// The next signal.
     pub async fn next(&self) -> Signal {

@@ -96,7 +96,7 @@ impl Watchers {
 pub(super) struct Live {
     pub machine: Rc<super::program::Machine>,
     pub signals: Signals,
-    pub env: BTreeMap<String, String>,
+    pub env: shell::Environment,
     pub cwd: String,
     /// Standard input of the first process, while it is open.
     pub stdin: Option<Feed>,

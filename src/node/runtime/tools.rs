@@ -15,6 +15,9 @@ use std::rc::Rc;
 /// Programs that know of the container: (name, program).
 const OWN: &[(&str, OwnProgram)] = &[("ash", sh), ("hostname", hostname), ("sh", sh), ("tail", tail), ("wget", wget)];
 
+/// Those that Debian's images come without.
+const OF_BUSYBOX: &[(&str, OwnProgram)] = &[("ps", ps)];
+
 /// Built-ins of the shell that are programs of their own too.
 const BUILTINS: &[&str] = &["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
 
@@ -23,6 +26,7 @@ pub(super) fn install(root: &Tree, busybox: bool) {
     let content: Rc<[u8]> = Rc::from(b"\x7fELF".as_slice());
     let names = OWN.iter().map(|(n, _)| *n).chain(BUILTINS.iter().copied()).chain(shell::tools::names());
     let names = names.chain((!busybox).then_some("bash"));
+    let names = names.chain(OF_BUSYBOX.iter().map(|(n, _)| *n).filter(|_| busybox));
     let _ = root.make_dirs("/bin", 0o755);
     for name in names {
         let _ = root.insert(&format!("/bin/{name}"), crate::files::Entry::File(content.clone(), 0o755));
@@ -30,13 +34,14 @@ pub(super) fn install(root: &Tree, busybox: bool) {
 }
 
 /// The tool that a command names.
-pub(super) fn find(name: &str) -> Option<Runnable> {
+pub(super) fn find(name: &str, base_image: Base) -> Option<Runnable> {
     let base = match name.rsplit_once('/') {
         Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin" | "/usr/local/bin", base)) => base,
         Some(_) => return None,
         None => name,
     };
-    if let Some((_, own)) = OWN.iter().find(|(tool, _)| *tool == base) {
+    let more = if base_image == Base::Busybox { OF_BUSYBOX } else { &[] };
+    if let Some((_, own)) = OWN.iter().chain(more).find(|(tool, _)| *tool == base) {
         return Some(Runnable::Own(*own));
     }
     if BUILTINS.contains(&base) {
@@ -72,23 +77,24 @@ struct InContainer(Rc<super::program::Machine>);
 impl shell::Tools for InContainer {
     fn find(&self, name: &str) -> Option<Program> {
         let machine = self.0.clone();
-        match super::container::find(&machine, name)? {
-            Runnable::Tool(tool) => Some(tool),
-            Runnable::Own(own) => Some(Rc::new(move |ctx, process| {
-                own(Guest { ctx, process, signals: super::program::Signals::default(), machine: machine.clone() })
-            })),
-        }
+        let program = super::container::find(&machine, name)?;
+        Some(Rc::new(move |ctx, process| {
+            let number = machine.processes.start(&process.args);
+            let signals = super::program::Signals::default();
+            super::container::run(&program, Guest { ctx, process, signals, number, machine: machine.clone() })
+        }))
     }
     fn names(&self) -> Vec<String> {
         let own = self.0.image.programs.iter().map(|(n, _)| *n).filter(|n| !n.contains('/'));
-        let mut names: Vec<String> =
-            own.chain(OWN.iter().map(|(n, _)| *n)).chain(shell::tools::names()).map(str::to_string).collect();
+        let more = if self.0.base == Base::Busybox { OF_BUSYBOX } else { &[] };
+        let mut names: Vec<String> = own
+            .chain(OWN.iter().chain(more).map(|(n, _)| *n))
+            .chain(shell::tools::names())
+            .map(str::to_string)
+            .collect();
         names.sort_small();
         names.dedup();
         names
-    }
-    fn start(&self) -> shell::Signals {
-        self.0.processes.start()
     }
     fn user(&self) -> u32 {
         self.0.user
@@ -127,8 +133,7 @@ pub(super) const BASH: OwnProgram = |guest| shell_of(guest, shell::Dialect::Bash
 fn shell_of(guest: Guest, dialect: shell::Dialect) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         let tools = Rc::new(InContainer(guest.machine.clone()));
-        let first = guest.signals.same(&guest.machine.signals);
-        let signals = if first { shell::Signals::of(1) } else { guest.machine.processes.start() };
+        let signals = guest.number.clone();
         let run = shell::sh(guest.ctx.clone(), guest.process, tools, dialect, signals.clone());
         let pass_on = async {
             loop {
@@ -160,6 +165,20 @@ fn builtin(mut guest: Guest) -> LocalFuture<'static, i32> {
     args.extend(guest.process.args.iter().skip(1).cloned());
     guest.process.args = args;
     sh(guest)
+}
+
+/// `ps` as busybox has it.
+fn ps(guest: Guest) -> LocalFuture<'static, i32> {
+    Box::pin(async move {
+        let machine = &guest.machine;
+        let user = if machine.user == 0 { "root".to_string() } else { machine.user.to_string() };
+        guest.say("PID   USER     TIME  COMMAND");
+        for (number, command) in [(1, machine.command.clone())].into_iter().chain(machine.processes.running()) {
+            // What runs here takes no time of a processor.
+            guest.say(format!("{number:>5} {user:<8} {:>5} {command}", "0:00"));
+        }
+        0
+    })
 }
 
 fn hostname(guest: Guest) -> LocalFuture<'static, i32> {

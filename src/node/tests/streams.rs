@@ -85,6 +85,42 @@ fn a_talking_container_is_heard() {
 }
 
 #[test]
+fn programs_see_their_environment_in_its_order_and_each_other() {
+    with_node(|world| async move {
+        let var = |name: &str, value: &str| api::core_v1::EnvVar {
+            name: name.into(),
+            value: value.into(),
+            ..api::core_v1::EnvVar::default()
+        };
+        world
+            .run("seen", |pod| {
+                let mut container = shell("while true; do sleep 600; done");
+                container.env = [var("ZONE", "za"), var("APP", "$(ZONE)-1")].into();
+                pod.spec.make().containers = [container].into();
+            })
+            .await;
+        world.until_ready("seen").await;
+        let env = world.exec("seen", &["env"]).await.0;
+        let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
+        assert_eq!(names.get(..4), Some(&["PATH", "HOSTNAME", "ZONE", "APP"][..]), "{env}");
+        assert!(names.get(4).is_some_and(|name| name.starts_with("KUBERNETES_")), "{env}");
+        assert_eq!(names.last(), Some(&"HOME"), "{env}");
+        // As busybox has it; the numbers are drawn as they come.
+        let ps = world.exec("seen", &["ps"]).await.0;
+        let lines: Vec<&str> = ps.lines().collect();
+        assert_eq!(lines.first(), Some(&"PID   USER     TIME  COMMAND"));
+        assert_eq!(lines.get(1), Some(&"    1 root      0:00 sh -c while true; do sleep 600; done"));
+        assert_eq!(lines.get(2).and_then(|line| line.get(5..)), Some(" root      0:00 sleep 600"));
+        assert_eq!(lines.get(3).and_then(|line| line.get(5..)), Some(" root      0:00 ps"));
+        assert_eq!(lines.len(), 4, "{ps}");
+        // What another process has killed is gone.
+        let killed =
+            "sleep 300 & sleep 1; kill $(ps | awk '$5 == 300 { print $1 }'); sleep 1; ps | awk '$5 == 300' | wc -l";
+        assert_eq!(world.exec("seen", &["sh", "-c", killed]).await.0, "0\n");
+    });
+}
+
+#[test]
 fn a_shell_that_is_first_ignores_what_it_does_not_trap() {
     with_node(|world| async move {
         for (name, command, code) in

@@ -2,7 +2,7 @@
 
 use super::{Started, complain, say};
 use crate::process::{LocalFuture, Process};
-use crate::{Dialect, Tools};
+use crate::{Dialect, Environment, Tools};
 use sim::Ctx;
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ pub fn run(ctx: Ctx, mut process: Process, dialect: Dialect, tools: Rc<dyn Tools
         let mut words = process.args.split_off(1.min(process.args.len())).into_iter().peekable();
         while let Some(word) = words.peek() {
             if word == "-i" {
-                process.env.clear();
+                process.env = Environment::default();
             } else if let Some((name, value)) = word.split_once('=') {
                 process.env.insert(name.to_string(), value.to_string());
             } else {

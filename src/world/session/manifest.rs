@@ -6,7 +6,6 @@ use crate::programs::Running;
 use api::SortSmall;
 use node::files::{Tree, View};
 use shell::process::{Buffer, Bytes, Process};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use view::{DocumentResult, ManifestAction, ManifestResult, ObjectRef, Outcome, Problem, ToPage};
 
@@ -41,7 +40,7 @@ impl Requests {
         let (stdout, stderr) = (Rc::new(Buffer::default()), Rc::new(Buffer::default()));
         let process = Process {
             args: command_line(action).split(' ').map(str::to_string).collect(),
-            env: BTreeMap::new(),
+            env: shell::Environment::default(),
             cwd: "/".into(),
             files: Rc::new(View::new(Tree::new(), false, Vec::new())),
             stdin: Rc::new(Bytes::new(text.as_bytes())),

@@ -79,7 +79,7 @@ async fn awk(process: &Process, dialect: Dialect) -> Result<i32, Failure> {
         None => words.next().cloned().ok_or_else(|| "usage: awk [options] 'program' [file ...]".to_string())?,
     };
     let rules = syntax::parse(&program)?;
-    for (name, value) in &process.env {
+    for (name, value) in process.env.iter() {
         machine.set_element("ENVIRON", name, value::Value::Input(value.as_str().into()))?;
     }
     let begun = machine.run(&rules, |p| matches!(p, Pattern::Begin));
