@@ -204,3 +204,59 @@ fn addresses_of<T: crate::object::Object>(new: &[Str], old: &[Str], shown: &[T],
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a v1.37.2 cluster answered.
+    #[test]
+    fn the_claim_for_extended_resources() {
+        let decode = |status: &str| {
+            let text = format!(
+                "metadata: {{name: p}}\nspec: {{containers: [{{name: c, resources: {{requests: {{e.com/gpu: '1'}}}}}}]}}\n\
+                 status: {{extendedResourceClaimStatus: {status}}}"
+            );
+            let mut pod = Pod::default();
+            crate::json::decode(crate::yaml::parse(&text).unwrap().to_json().as_bytes(), &mut pod, true).unwrap();
+            pod
+        };
+        let wrong = |status: &str| -> Vec<String> {
+            let mut errors = Errors::default();
+            let pod = decode(status);
+            extended_claim(
+                pod.status.extended_resource_claim_status.get().unwrap(),
+                &pod.spec,
+                &At::new("s"),
+                &mut errors,
+            );
+            errors.finish().iter().map(|e| e.to_string().split(" must ").next().unwrap().to_string()).collect()
+        };
+        let mapping = |container: &str, resource: &str| {
+            format!("{{containerName: {container}, resourceName: {resource}, requestName: r}}")
+        };
+        let of = |mappings: &[String], name: &str| {
+            format!("{{requestMappings: [{}], resourceClaimName: '{name}'}}", mappings.join(", "))
+        };
+        assert!(wrong(&of(&[mapping("c", "e.com/gpu")], "x")).is_empty());
+        assert_eq!(
+            wrong(&of(&[], "")),
+            [
+                "s.requestMappings: Required value: at least one request mapping is required",
+                "s.resourceClaimName: Required value"
+            ]
+        );
+        let (other, twice) = (mapping("d", "e.com/gpu"), mapping("c", "x"));
+        assert_eq!(wrong(&of(&[other], "x")), ["s.requestMappings[0].containerName: Invalid value: \"d\":"]);
+        assert_eq!(
+            wrong(&of(&[twice.clone(), twice], "x")),
+            [
+                "s.requestMappings[0].resourceName: Invalid value: \"x\":",
+                "s.requestMappings[1].resourceName: Invalid value: \"x\":",
+                "s.requestMappings[1].containerName: Duplicate value: \"c\"",
+                "s.requestMappings[1].resourceName: Duplicate value: \"x\"",
+                "s.requestMappings[1].requestName: Duplicate value: \"r\"",
+            ]
+        );
+    }
+}
