@@ -214,14 +214,6 @@ fn Logs(props: &LogsProps) -> Html {
     let node = use_node_ref();
     let more = use_state(|| DRAWN);
     let (_, height) = use_size(node.clone());
-    {
-        let node = node.clone();
-        use_effect_with((props.logs.clone(), props.follow), move |(_, follow)| {
-            if let Some(e) = node.cast::<web_sys::HtmlElement>().filter(|_| *follow) {
-                e.set_scroll_top(e.scroll_height());
-            }
-        });
-    }
     let top = use_mut_ref(|| 0);
     let onscroll = {
         let (act, follow, more, all) = (page.act.clone(), props.follow, more.clone(), props.logs.len());
@@ -256,10 +248,28 @@ fn Logs(props: &LogsProps) -> Html {
         (true, true) => ((height / ROW) as usize + ABOVE).min(FOLLOWED),
     };
     let skip = props.logs.len().saturating_sub(drawn);
+    // Where as many rows take the place of others the end stays where it is: to look for it would have the browser lay
+    // out the page once more.
+    let rush = *rush && !props.wrap;
+    {
+        let node = node.clone();
+        let logs = (!rush).then(|| props.logs.clone());
+        use_effect_with((logs, drawn, props.follow), move |(_, _, follow)| {
+            if let Some(e) = node.cast::<web_sys::HtmlElement>().filter(|_| *follow) {
+                e.set_scroll_top(e.scroll_height());
+            }
+        });
+    }
+    let row = |(at, line): (usize, &Rc<LogLine>)| {
+        let lit = is_about(line, props.selected.as_ref());
+        // Rows that rush by keep their elements: only the texts in them change.
+        let key = if rush { at as u64 } else { line.number };
+        html! { <Row {key} line={Held(line.clone())} {lit} plain={rush}/> }
+    };
     html! {
         <div class={classes!("log", props.wrap.then_some("wrap"))} ref={node} {onscroll} tabindex="0" role="log" aria-live="off" aria-label={page.t(lang::CONTROLLER_LOGS)}>
             if props.logs.is_empty() { <p class="none">{ page.t(lang::NO_LOGS) }</p> }
-            { for props.logs.iter().skip(skip).map(|line| html! { <Row key={line.number} line={Held(line.clone())} lit={is_about(line, props.selected.as_ref())}/> }) }
+            { for props.logs.iter().skip(skip).enumerate().map(row) }
         </div>
     }
 }
@@ -279,17 +289,32 @@ fn is_about(line: &LogLine, selected: Option<&Subject>) -> bool {
 pub struct RowProps {
     line: Held<LogLine>,
     lit: bool,
+    /// Nobody can read it before it is gone: no links, no more text than is seen.
+    plain: bool,
 }
+
+/// Characters of a row's text that are seen on a wide screen.
+const SEEN: usize = 240;
 
 #[component]
 fn Row(props: &RowProps) -> Html {
     let page = use_page();
     let line = &props.line;
+    let open = use_state(|| false);
     let class = match line.severity {
         Severity::Warning => Some("w"),
         Severity::Error | Severity::Fatal => Some("e"),
         _ => None,
     };
+    if props.plain {
+        let end = line.text.char_indices().nth(SEEN).map_or(line.text.len(), |(end, _)| end);
+        return html! {
+            <div class={classes!("r", class, props.lit.then_some("hl"))}>
+                <span class="lv">{ line.severity.letter() }</span><span class="tm num">{ format::clock_full(page.epoch, line.at) }</span>
+                <span class="co">{ klog::component_label(line) }</span><span class="ms">{ line.text.get(..end).unwrap_or_default().to_string() }</span>
+            </div>
+        };
+    }
     let mut key = String::new();
     let pieces: Vec<Html> = klog::pieces(&line.text)
         .into_iter()
@@ -311,7 +336,6 @@ fn Row(props: &RowProps) -> Html {
         LogCause::Command(command) => format!("← {command}"),
         LogCause::Fault => format!("← {}", page.lang.pick("fault", "장애")),
     };
-    let open = use_state(|| false);
     let onclick = {
         let (open, act) = (open.clone(), page.act.clone());
         Callback::from(move |event: MouseEvent| {

@@ -104,10 +104,12 @@ pub fn state_name(state: PodState) -> &'static str {
     }
 }
 
-/// The shape of a pod's state.
+/// The shape of a pod's state. What turns is the whole picture: that the browser does by itself, where a part of it would
+/// be drawn anew for every picture of the screen.
 pub fn shape(state: PodState) -> Html {
+    let spin = (state == PodState::Creating).then_some("spin");
     html! {
-        <svg class="g" viewBox="0 0 16 16" aria-hidden="true"><use href={format!("#s-{}", state_name(state))} /></svg>
+        <svg class={classes!("g", spin)} viewBox="0 0 16 16" aria-hidden="true"><use href={format!("#s-{}", state_name(state))} /></svg>
     }
 }
 
@@ -117,7 +119,7 @@ pub fn Symbols() -> Html {
     html! {
         <svg width="0" height="0" class="defs" aria-hidden="true"><defs>
             <symbol id="s-pending" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.75" stroke-dasharray="2.5 2.02"/></symbol>
-            <symbol id="s-creating" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.75" opacity=".3"/><path class="spin" d="M8 2.25A5.75 5.75 0 0 1 13.75 8" fill="none" stroke="currentColor" stroke-width="2.25" stroke-linecap="round"/></symbol>
+            <symbol id="s-creating" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.75" opacity=".3"/><path d="M8 2.25A5.75 5.75 0 0 1 13.75 8" fill="none" stroke="currentColor" stroke-width="2.25" stroke-linecap="round"/></symbol>
             <symbol id="s-running" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.75"/><path d="M8 4.6v6.8a3.4 3.4 0 0 1 0-6.8z" fill="currentColor"/></symbol>
             <symbol id="s-ready" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6.75" fill="currentColor"/><path d="m5 8.3 2.1 2.1L11 6.1" fill="none" stroke="var(--surface-card)" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round"/></symbol>
             <symbol id="s-terminating" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.75"/><path d="M5 8h6" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></symbol>

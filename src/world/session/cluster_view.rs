@@ -156,18 +156,20 @@ impl Observer {
         timers::all(world, self.nodes.values().map(|(_, n)| n), self.workloads.values())
     }
 
-    /// What changed.
-    pub fn frame(&mut self, world: &World) -> Frame {
+    /// What changed; of the control plane only if it is `whole`.
+    pub fn frame(&mut self, world: &World, whole: bool) -> Frame {
         let mut frame =
             Frame { clock: Clock { revision: self.revision(world), ..Clock::default() }, ..Frame::default() };
         self.pulls(world);
         self.nodes(world, &mut frame);
         self.pods(world, &mut frame);
         self.workloads(world, &mut frame);
-        let plane = control_plane::view(world, &mut self.looks);
-        if self.plane.as_ref() != Some(&plane) {
-            frame.control_plane = Some(plane.clone());
-            self.plane = Some(plane);
+        if whole || self.plane.is_none() {
+            let plane = control_plane::view(world, &mut self.looks);
+            if self.plane.as_ref() != Some(&plane) {
+                frame.control_plane = Some(plane.clone());
+                self.plane = Some(plane);
+            }
         }
         let faults = faults(world, &self.faults);
         if faults != self.faults {

@@ -14,9 +14,15 @@ pub struct Logs {
     told: u64,
     audited: std::collections::BTreeMap<String, u64>,
     reset: bool,
+    taken: usize,
 }
 
 impl Logs {
+    /// Lines of the last time.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// A changed filter: the page begins anew with the newest lines.
     pub fn reset(&mut self) {
         self.told = 0;
@@ -43,6 +49,7 @@ impl Logs {
         });
         lines.extend(self.audit(world).into_iter().filter(|l| filter.matches(l)));
         lines.sort_small_by_key(|l| l.at);
+        self.taken = lines.len();
         if lines.is_empty() && !self.reset {
             return None;
         }

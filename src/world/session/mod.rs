@@ -43,6 +43,12 @@ const POLL_EVERY: u64 = 8_000;
 const TICK_EVERY: u64 = 90_000;
 /// Wall microseconds between new rows of the dock's tables while time goes on.
 const ROWS_EVERY: u64 = 150_000;
+/// The same while more lines come than are read: each time makes a picture that is dear to draw.
+const RUSH_EVERY: u64 = 300_000;
+/// Log lines at once that are a rush.
+const RUSH: usize = 40;
+/// Nodes beyond which the control plane is told with every third frame while the cluster is moving: its numbers rush by.
+const MANY_NODES: usize = 20;
 /// Wall microseconds between looks of the inspector.
 const INSPECT_EVERY: u64 = 250_000;
 /// Virtual time that booting may take before the page gets the clock anyway.
@@ -491,7 +497,8 @@ impl Session {
             self.dirty = false;
             self.send_frame();
         }
-        if moving && wall.saturating_sub(self.rowed) < ROWS_EVERY && !self.logs.begins_anew() {
+        let rows_every = if self.logs.taken() > RUSH { RUSH_EVERY } else { ROWS_EVERY };
+        if moving && wall.saturating_sub(self.rowed) < rows_every && !self.logs.begins_anew() {
             self.look_closer(wall);
             return;
         }
@@ -529,7 +536,9 @@ impl Session {
 
     fn send_frame(&mut self) {
         self.frame += 1;
-        let mut frame = self.observer.frame(&self.world);
+        let still = matches!(self.mode, Mode::Paused | Mode::Holding);
+        let many = self.world.machines().nodes().len() > MANY_NODES;
+        let mut frame = self.observer.frame(&self.world, still || !many || self.frame.is_multiple_of(3));
         frame.number = self.frame;
         frame.full = self.frame == 1;
         frame.clock.now = self.now();
