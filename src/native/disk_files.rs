@@ -3,7 +3,7 @@
 use shell::process::{FileError, Files, Metadata};
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::rc::Rc;
 
 /// The real file system.
@@ -43,7 +43,7 @@ impl Files for DiskFiles {
     fn metadata(&self, path: &str) -> Result<Metadata, FileError> {
         let found = fs::metadata(path).map_err(|e| error(&e))?;
         let mode = found.permissions().mode() & 0o7777;
-        Ok(Metadata { directory: found.is_dir(), size: found.len(), mode })
+        Ok(Metadata { directory: found.is_dir(), size: found.len(), mode, modified: found.mtime() })
     }
     fn make_directory(&self, path: &str) -> Result<(), FileError> {
         fs::create_dir(path).map_err(|e| error(&e))

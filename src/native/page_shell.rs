@@ -20,7 +20,9 @@ pub struct PagePlayer {
 impl PagePlayer {
     /// A fresh cluster, booted hours ago, and an empty home.
     pub fn new(options: &Options) -> Result<Self, Box<dyn Error>> {
-        Ok(Self { world: grown(options)?, files: programs::home() })
+        let world = grown(options)?;
+        let files = programs::home(world.sim());
+        Ok(Self { world, files })
     }
 
     /// Runs one command to its end; what it printed, with `[exit N]` where N is not 0.

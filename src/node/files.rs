@@ -24,10 +24,25 @@ pub enum Entry {
     Dir(u32),
 }
 
+/// Tells the time, in seconds since 1970.
+pub type Clock = Rc<dyn Fn() -> i64>;
+
+/// A clock out of one that tells nanoseconds.
+pub fn clock(nanos: impl Fn() -> i64 + 'static) -> Clock {
+    Rc::new(move || nanos().div_euclid(1_000_000_000))
+}
+
+/// When what an image has was built, in seconds since 1970: 16 April 2025.
+const BUILT: i64 = 1_744_761_600;
+
 /// A tree of files, by absolute path; it may stand on a layer that many share and none of them changes.
 #[derive(Default)]
 pub struct Tree {
     layer: Option<Rc<Tree>>,
+    /// When what is here was changed; without one nothing changes after the image was built.
+    clock: Option<Clock>,
+    /// When paths were changed last, in seconds since 1970; at most one for each entry and directory.
+    times: RefCell<BTreeMap<String, i64>>,
     /// What is in this tree itself; nothing where it hides what the layer has.
     entries: RefCell<BTreeMap<String, Option<Entry>>>,
     bytes: std::cell::Cell<usize>,
@@ -44,9 +59,32 @@ impl Tree {
         Rc::default()
     }
 
+    /// An empty tree that notes when it is changed.
+    pub fn timed(clock: &Clock) -> Rc<Self> {
+        Rc::new(Self { clock: Some(clock.clone()), ..Self::default() })
+    }
+
+    /// An empty tree on the same machine.
+    pub fn beside(&self) -> Rc<Self> {
+        Rc::new(Self { clock: self.clock.clone(), ..Self::default() })
+    }
+
     /// A tree that begins as `layer`, which stays as it is.
-    pub fn over(layer: &Rc<Self>) -> Rc<Self> {
-        Rc::new(Self { layer: Some(layer.clone()), ..Self::default() })
+    pub fn over(layer: &Rc<Self>, clock: &Clock) -> Rc<Self> {
+        Rc::new(Self { layer: Some(layer.clone()), clock: Some(clock.clone()), ..Self::default() })
+    }
+
+    /// When `path` was changed last, in seconds since 1970.
+    pub fn modified(&self, path: &str) -> i64 {
+        let own = self.times.borrow().get(path).copied();
+        own.or_else(|| self.layer.as_ref().map(|layer| layer.modified(path))).unwrap_or(BUILT)
+    }
+
+    /// Notes a change of `path`, or of what is in it.
+    fn touch(&self, path: &str) {
+        if let Some(clock) = &self.clock {
+            self.times.borrow_mut().insert(path.to_string(), clock());
+        }
     }
 
     /// What stands at `path` (cleaned).
@@ -91,7 +129,12 @@ impl Tree {
             return Err(FileError::NoSpace);
         }
         self.bytes.set(total);
-        entries.insert(path.to_string(), Some(entry));
+        let known = entries.insert(path.to_string(), Some(entry)).is_some_and(|old| old.is_some());
+        drop(entries);
+        self.touch(path);
+        if let Some(up) = parent(path).filter(|_| !known) {
+            self.touch(up);
+        }
         Ok(())
     }
 
@@ -112,6 +155,10 @@ impl Tree {
         }
         if self.layer.as_ref().is_some_and(|layer| layer.get(path).is_some()) {
             entries.insert(path.to_string(), None);
+        }
+        self.times.borrow_mut().remove(path);
+        if let Some(up) = parent(path) {
+            self.touch(up);
         }
     }
 
@@ -293,9 +340,12 @@ impl Files for View {
         Ok(names)
     }
     fn metadata(&self, path: &str) -> Result<Metadata, FileError> {
-        Ok(match self.stat(path)? {
-            Entry::File(content, mode) => Metadata { directory: false, size: content.len() as u64, mode },
-            Entry::Dir(mode) => Metadata { directory: true, size: 4_096, mode },
+        let found = self.stat(path)?;
+        let (tree, at, _) = self.resolve(path);
+        let modified = tree.modified(&at);
+        Ok(match found {
+            Entry::File(content, mode) => Metadata { directory: false, size: content.len() as u64, mode, modified },
+            Entry::Dir(mode) => Metadata { directory: true, size: 4_096, mode, modified },
         })
     }
     fn make_directory(&self, path: &str) -> Result<(), FileError> {
@@ -374,10 +424,18 @@ mod tests {
         let layer = Tree::new();
         layer.put("/bin/sh", b"sh", 0o755).unwrap();
         layer.put("/etc/hosts", b"none", 0o644).unwrap();
-        let (one, other) = (Tree::over(&layer), Tree::over(&layer));
+        let time = Rc::new(std::cell::Cell::new(1_800_000_000));
+        let told = time.clone();
+        let clock = clock(move || told.get() * 1_000_000_000);
+        let (one, other) = (Tree::over(&layer, &clock), Tree::over(&layer, &clock));
         let view = View::new(one.clone(), false, Vec::new());
+        let modified = |path: &str| view.metadata(path).unwrap().modified;
         view.write("/etc/hosts", b"mine").unwrap();
+        // A change is one of the file; what is new or gone is one of its directory too.
+        assert_eq!(["/etc/hosts", "/etc", "/bin/sh"].map(modified), [1_800_000_000, BUILT, BUILT]);
+        time.set(1_800_000_060);
         view.write("/bin/a", b"").unwrap();
+        assert_eq!(["/bin/a", "/bin", "/etc/hosts"].map(modified), [1_800_000_060, 1_800_000_060, 1_800_000_000]);
         view.remove("/bin/sh").unwrap();
         assert_eq!((view.list("/bin"), view.read("/bin/sh").err()), (Ok(vec!["a".into()]), Some(FileError::NotFound)));
         view.remove("/bin/a").unwrap();

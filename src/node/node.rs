@@ -81,12 +81,14 @@ impl Node {
         let disk = Disk::new();
         let memory = api::Quantity::parse(&blueprint.memory).map_or(0, |q| q.value());
         let size = api::Quantity::parse(&KubeletConfig::new("", blueprint.server).ephemeral_storage);
+        let own = sim.clone();
+        let clock = crate::files::clock(move || own.unix_nanos());
         let hardware = Hardware::new(memory, size.map_or(0, |q| q.value()), disk.clone());
         let node = Rc::new(Self {
             sim: sim.clone(),
             host,
             blueprint,
-            files: Tree::new(),
+            files: Tree::timed(&clock),
             disk,
             hardware,
             runtime: Cell::new(None),

@@ -72,6 +72,8 @@ pub struct Metadata {
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
+    /// When it was changed last, in seconds since 1970.
+    pub modified: i64,
 }
 
 /// A tree of files. Paths are absolute and clean (see [`clean`]); [`Process`] resolves those that are not.

@@ -27,10 +27,10 @@ impl Files for Memory {
     }
     fn metadata(&self, path: &str) -> Result<Metadata, FileError> {
         if ["/", "/work"].contains(&path) {
-            return Ok(Metadata { directory: true, size: 0, mode: 0o755 });
+            return Ok(Metadata { directory: true, size: 0, mode: 0o755, modified: 0 });
         }
         let size = self.0.borrow().get(path).map(Vec::len).ok_or(FileError::NotFound)?;
-        Ok(Metadata { directory: false, size: size as u64, mode: 0o644 })
+        Ok(Metadata { directory: false, size: size as u64, mode: 0o644, modified: 0 })
     }
     fn make_directory(&self, _: &str) -> Result<(), FileError> {
         Err(FileError::Denied)

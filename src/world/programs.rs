@@ -28,8 +28,9 @@ impl Tools for Found {
 }
 
 /// The reader's files: an empty home.
-pub fn home() -> Rc<dyn Files> {
-    let files = Tree::new();
+pub fn home(sim: &Sim) -> Rc<dyn Files> {
+    let sim = sim.clone();
+    let files = Tree::timed(&node::files::clock(move || sim.unix_nanos()));
     let _ = files.make_dirs(HOME, 0o755);
     let _ = files.make_dirs("/tmp", 0o777);
     Rc::new(View::new(files, false, Vec::new()))

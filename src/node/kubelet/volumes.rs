@@ -173,7 +173,7 @@ impl Volumes {
             let source_path = clean("/", &source_path);
             // A part of one is bound as it is now: what is written later is another file.
             let source = if written && !sub_path.is_empty() {
-                let kept = Tree::new();
+                let kept = self.disk.beside();
                 copy(&self.disk, &kept, &source_path);
                 kept
             } else {

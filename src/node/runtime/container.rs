@@ -66,7 +66,8 @@ impl Runtime {
             uid: config.uid.unwrap_or(i64::from(repository.user)),
             gid: config.gid.unwrap_or(if config.uid.is_some() { 0 } else { i64::from(repository.user) }),
         };
-        let root = Tree::over(&layer);
+        let ctx = self.ctx.clone();
+        let root = Tree::over(&layer, &crate::files::clock(move || ctx.unix_nanos()));
         let container = Container { status, config, repository, tag, log: Rc::default(), root, live: None };
         self.disk.containers.borrow_mut().insert(id.clone(), container);
         self.disk.pods.borrow_mut().entry(pod_uid.clone()).or_default().1.push(id.clone());

@@ -170,7 +170,7 @@ impl Terminal {
         let tools = world.tools();
         let (shown, typed, stopped) = (screen.clone(), keys.clone(), stop.clone());
         let process = programs::bash(
-            &programs::home(),
+            &programs::home(world.sim()),
             Rc::new(Writer(screen.clone(), Stream::Out)),
             Rc::new(Writer(screen.clone(), Stream::Err)),
         );
