@@ -10,6 +10,7 @@ pub mod certificate_request;
 pub mod cron;
 pub mod declared_features;
 pub mod defaults;
+mod descriptions;
 pub mod duration;
 pub mod dynamic;
 pub mod equality;

@@ -1,8 +1,9 @@
 //! OpenAPI v3 schemas, from the descriptors (k8s.io/kube-openapi, `pkg/builder3` and `pkg/schemaconv`). Descriptions are
-//! left out; everything else stands as Kubernetes writes it, in its order.
+//! ours, where there is one; everything else stands as Kubernetes writes it, in its order.
 
 use std::collections::BTreeMap;
 
+use crate::descriptions::Descriptions;
 use crate::object::*;
 use crate::types::{apiextensions_v1, meta_v1};
 
@@ -10,6 +11,9 @@ const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+/// The types without a descriptor that have a description.
+#[cfg(test)]
+pub(crate) const PLAIN: [&str; 4] = [TIME, MICRO_TIME, QUANTITY, INT_OR_STRING];
 /// What a patch request carries.
 pub const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
@@ -90,7 +94,11 @@ impl Schemas {
             name if name.contains(".JSON") => "{}",
             _ => r#"{"type":"object"}"#,
         };
-        self.schemas.entry(name).or_insert_with(|| schema.into());
+        let described = || match (Descriptions::of(name, false).of_type(), schema.strip_prefix('{')) {
+            (Some(told), Some(rest)) => format!("{{\"description\":{},{rest}", text(told)),
+            _ => schema.into(),
+        };
+        self.schemas.entry(name).or_insert_with(described);
     }
 
     /// The value of `schemas`; none if there is none.
@@ -100,7 +108,9 @@ impl Schemas {
     }
 
     fn structure(&mut self, desc: &'static TypeDesc, group: &str, version: &str) -> String {
-        let mut schema = vec![("type", text("object"))];
+        let told = Descriptions::of(desc.name, desc.kind.is_some());
+        let mut schema: Vec<_> = told.of_type().map(|told| ("description", text(told))).into_iter().collect();
+        schema.push(("type", text("object")));
         let in_order = desc.order.iter().filter_map(|i| desc.fields.get(usize::from(*i)));
         let required: Vec<&str> = in_order.filter(|f| f.is(REQUIRED)).map(|f| f.name).collect();
         if !required.is_empty() {
@@ -109,7 +119,8 @@ impl Schemas {
         if !desc.fields.is_empty() {
             let mut properties = Vec::new();
             for field in desc.fields {
-                properties.push((field.name, self.property(desc, field, group, version)));
+                let told = told.of_field(field.name);
+                properties.push((field.name, self.property(desc, field, told, group, version)));
             }
             schema.push(("properties", object(&properties)));
         }
@@ -161,8 +172,15 @@ impl Schemas {
         Some(name)
     }
 
-    fn property(&mut self, owner: &TypeDesc, field: &'static FieldDesc, group: &str, version: &str) -> String {
-        let mut schema = Vec::new();
+    fn property(
+        &mut self,
+        owner: &TypeDesc,
+        field: &'static FieldDesc,
+        told: Option<&str>,
+        group: &str,
+        version: &str,
+    ) -> String {
+        let mut schema: Vec<_> = told.map(|told| ("description", text(told))).into_iter().collect();
         match self.refers(&field.ty, field, group, version) {
             // Fields without a description refer directly.
             Some(name) if owner == &apiextensions_v1::JSON_SCHEMA_PROPS && field.name != "default" => {
@@ -174,7 +192,7 @@ impl Schemas {
                 }
                 schema.push(("allOf", format!("[{}]", reference(name))));
             }
-            None => schema = self.shape(&field.ty, field, default(field), group, version),
+            None => schema.extend(self.shape(&field.ty, field, default(field), group, version)),
         }
         if let Some(keys) = field.keys() {
             schema.push(("x-kubernetes-list-map-keys", texts(keys)));

@@ -1,5 +1,5 @@
 //! `/openapi/v3`: the documents of the served groups, made when they are asked for from the tables that the codec uses
-//! (k8s.io/apiserver `pkg/endpoints/installer.go`, kube-openapi `pkg/builder3`). They have no descriptions.
+//! (k8s.io/apiserver `pkg/endpoints/installer.go`, kube-openapi `pkg/builder3`).
 
 use std::collections::BTreeMap;
 

@@ -25,6 +25,7 @@ mod dump;
 mod edit;
 mod events;
 mod exec;
+mod explain;
 mod expose;
 mod get;
 pub(crate) mod help;
@@ -70,7 +71,7 @@ const RUN: &[(&str, Run)] = &[
     ("annotate", |k| Box::pin(annotate::annotate(k))),
     ("api-resources", |k| Box::pin(api::resources(k))),
     ("api-versions", |k| Box::pin(api::versions(k))),
-    ("explain", |k| Box::pin(api::explain(k))),
+    ("explain", |k| Box::pin(explain::explain(k))),
     ("apply", |k| Box::pin(apply::apply(k))),
     ("apply view-last-applied", |k| Box::pin(apply::view_last_applied(k))),
     ("attach", |k| Box::pin(attach::attach(k))),
