@@ -2,6 +2,7 @@
 
 use super::record::PodRecordExt;
 use crate::runtime::cri::PodRecord;
+use api::Str;
 use api::core_v1::{Container, EphemeralContainer, Pod};
 
 /// An ephemeral container as the container that it is.
@@ -33,6 +34,12 @@ pub fn as_container(of: &EphemeralContainer) -> Container {
         volume_mounts: of.volume_mounts.clone(),
         working_dir: of.working_dir.clone(),
     }
+}
+
+/// The container whose processes the one of that name shares; empty if it shares none.
+pub fn target(pod: &Pod, name: &str) -> Str {
+    let found = pod.spec.ephemeral_containers.iter().find(|c| *c.name == *name);
+    found.map(|c| c.target_container_name.clone()).unwrap_or_default()
 }
 
 /// A pod's ephemeral containers.

@@ -2,7 +2,7 @@
 
 use super::kubelet::Kubelet;
 use super::record::PodRecordExt;
-use super::{dns, env, expansion, hash, hooks, pull, qos};
+use super::{dns, env, ephemeral, expansion, hash, hooks, pull, qos};
 use crate::runtime::cri::{Call, ContainerConfig, PodRecord, Reply};
 use crate::runtime::signal::Signal;
 use api::core_v1::{Container, Pod};
@@ -122,6 +122,7 @@ async fn configure(
         args: expand(&container.args),
         workdir: container.working_dir.to_string(),
         env: environment,
+        target: ephemeral::target(pod, &container.name),
         mounts,
         read_only_root: own.and_then(|c| c.read_only_root_filesystem) == Some(true),
         hash: hash::container_hash(container),

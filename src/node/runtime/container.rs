@@ -4,7 +4,7 @@ use super::cri::{ContainerConfig, ContainerStatus, CriError, LogQuery, Reply, St
 use super::images::Base;
 use super::log::{Line, Log, Stream};
 use super::memory::Memory;
-use super::program::{Guest, LogOutput, Machine, Runnable, Signals, SinkOutput};
+use super::program::{Guest, LogOutput, Machine, Namespace, Runnable, Signals, SinkOutput};
 use super::service::Runtime;
 use super::signal::Signal;
 use super::state::{Container, Feed, Live, Watchers, parse_ip};
@@ -78,6 +78,11 @@ impl Runtime {
     pub(super) fn start_container(self: &Rc<Self>, id: &Str) -> Result<(), CriError> {
         let now = self.ctx.unix_nanos();
         let mut containers = self.disk.containers.borrow_mut();
+        let shared = containers.get(id).filter(|own| !own.config.target.is_empty()).and_then(|own| {
+            let target = |c: &&Container| c.status.pod_uid == own.status.pod_uid && c.status.name == own.config.target;
+            let live = containers.values().filter(target).find_map(|c| c.live.as_ref())?;
+            Some(live.machine.processes.clone())
+        });
         let Some(container) = containers.get_mut(id) else {
             return Err(CriError::not_found(format!(
                 "an error occurred when try to find container \"{id}\": not found"
@@ -96,6 +101,11 @@ impl Runtime {
             }
         };
         let argv = arguments(&config, container.repository.entrypoint, container.repository.cmd);
+        let signals = Signals::default();
+        let processes = shared.clone().unwrap_or_else(|| {
+            let command = argv.join(" ").into();
+            Rc::new(Namespace { command, signals: signals.clone(), others: shell::Processes::default() })
+        });
         let env = environment(&config, container.repository.env, container.tag.version, &hostname);
         let cwd =
             if config.workdir.is_empty() { container.repository.workdir.to_string() } else { config.workdir.clone() };
@@ -110,9 +120,7 @@ impl Runtime {
             base: container.repository.base_of(container.tag),
             user: u32::try_from(container.status.uid).unwrap_or(0),
             memory: Memory::new(config.memory_limit),
-            signals: Signals::default(),
-            command: argv.join(" ").into(),
-            processes: shell::Processes::default(),
+            processes,
         });
 
         let Some(program) = find(&machine, argv.first().map_or("", String::as_str)) else {
@@ -131,7 +139,10 @@ impl Runtime {
             self.touch(&uid);
             return Err(CriError::unknown(desc));
         };
-        let signals = machine.signals.clone();
+        let number = match &shared {
+            None => shell::Signals::of(1),
+            Some(shared) => shared.others.start(&argv),
+        };
         let log = container.log.clone();
         let (stdin, feed) = Feed::new(match (config.stdin, config.tty) {
             (_, true) => Stdin::Tty,
@@ -161,13 +172,7 @@ impl Runtime {
         };
         let running = run(
             &program,
-            Guest {
-                ctx: self.ctx.clone(),
-                process,
-                signals: signals.clone(),
-                number: shell::Signals::of(1),
-                machine: machine.clone(),
-            },
+            Guest { ctx: self.ctx.clone(), process, signals: signals.clone(), number, machine: machine.clone() },
         );
         container.status.state = State::Running;
         container.status.started_at = now;
@@ -367,7 +372,7 @@ impl Runtime {
         let process = Process { args: argv, env, cwd, files: machine.files.clone(), stdin, stdout, stderr };
         let signals = Signals::default();
         let interrupted = Box::pin(interrupted(tty, signals.clone(), self.ctx.clone()));
-        let number = machine.processes.start(&process.args);
+        let number = machine.processes.others.start(&process.args);
         let running = run(&program, Guest { ctx: self.ctx.clone(), process, signals, number, machine });
         // The command dies with the container.
         match select(running, select(ended, interrupted)).await {

@@ -165,6 +165,8 @@ pub struct ContainerConfig {
     pub workdir: String,
     /// Environment beyond the image's.
     pub env: Vec<(String, String)>,
+    /// The container of its pod whose processes it sees; empty: only its own.
+    pub target: Str,
     /// Files of the node inside it.
     pub mounts: Vec<Mount>,
     /// Whether its root may not be written.

@@ -51,12 +51,18 @@ pub struct Machine {
     pub user: u32,
     /// What its programs hold.
     pub memory: Memory,
-    /// Signals to its first process.
-    pub signals: Signals,
-    /// The command line of its first process.
+    /// The processes that it sees.
+    pub processes: Rc<Namespace>,
+}
+
+/// Processes that see each other: those of a container, and of the ephemeral ones whose target it is.
+pub struct Namespace {
+    /// The command line of process 1.
     pub command: Rc<str>,
-    /// The other processes.
-    pub processes: shell::Processes,
+    /// Signals to process 1.
+    pub signals: Signals,
+    /// The others.
+    pub others: shell::Processes,
 }
 
 /// One process in a container.

@@ -64,6 +64,7 @@ fn config(image_ref: Str, command: &[&str]) -> Rc<ContainerConfig> {
         args: vec![],
         workdir: String::new(),
         env: vec![],
+        target: api::Str::default(),
         mounts: vec![],
         read_only_root: false,
         hash: 0,

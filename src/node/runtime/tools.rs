@@ -79,7 +79,7 @@ impl shell::Tools for InContainer {
         let machine = self.0.clone();
         let program = super::container::find(&machine, name)?;
         Some(Rc::new(move |ctx, process| {
-            let number = machine.processes.start(&process.args);
+            let number = machine.processes.others.start(&process.args);
             let signals = super::program::Signals::default();
             super::container::run(&program, Guest { ctx, process, signals, number, machine: machine.clone() })
         }))
@@ -111,10 +111,10 @@ impl shell::Tools for InContainer {
         if process == 1 {
             // From within the container nothing kills its first process.
             let known = signal.filter(|name| *name != "KILL").and_then(Signal::parse);
-            known.into_iter().for_each(|signal| self.0.signals.send(signal));
+            known.into_iter().for_each(|signal| self.0.processes.signals.send(signal));
             return true;
         }
-        let found = self.0.processes.find(process);
+        let found = self.0.processes.others.find(process);
         if let (Some(to), Some(signal)) = (&found, signal) {
             to.send(signal);
         }
@@ -173,7 +173,8 @@ fn ps(guest: Guest) -> LocalFuture<'static, i32> {
         let machine = &guest.machine;
         let user = if machine.user == 0 { "root".to_string() } else { machine.user.to_string() };
         guest.say("PID   USER     TIME  COMMAND");
-        for (number, command) in [(1, machine.command.clone())].into_iter().chain(machine.processes.running()) {
+        let first = (1, machine.processes.command.clone());
+        for (number, command) in [first].into_iter().chain(machine.processes.others.running()) {
             // What runs here takes no time of a processor.
             guest.say(format!("{number:>5} {user:<8} {:>5} {command}", "0:00"));
         }

@@ -121,6 +121,53 @@ fn programs_see_their_environment_in_its_order_and_each_other() {
 }
 
 #[test]
+fn an_ephemeral_container_sees_the_processes_of_its_target() {
+    with_node(|world| async move {
+        world
+            .run("seen", |pod| {
+                pod.spec.make().containers =
+                    [shell("trap 'echo bye; exit 4' TERM; while true; do sleep 1; done")].into()
+            })
+            .await;
+        world.until_ready("seen").await;
+        let container = |name: &str, command: &str, target: &str| {
+            format!(
+                "{{\"name\":\"{name}\",\"image\":\"busybox:1.36\",\"command\":[\"sh\",\"-c\",\"{command}\"],\
+                 \"targetContainerName\":\"{target}\"}}"
+            )
+        };
+        let patch = format!(
+            "{{\"spec\":{{\"ephemeralContainers\":[{},{}]}}}}",
+            container("alone", "ps", ""),
+            container("beside", "sleep 5; ps; kill 1; sleep 600", "app"),
+        );
+        let kind = api::rest::PatchType::Strategic;
+        world.client.patch::<Pod>("default", "seen", kind, &patch, "ephemeralcontainers").await.unwrap();
+        world.sleep(4.0).await;
+        let ps = world.exec("seen", &["ps"]).await.0;
+        assert!(ps.contains(" sh -c sleep 5; ps; kill 1; sleep 600\n") && !ps.contains("sh -c ps"), "{ps}");
+        let of = |container: &str| LogOptions { container: container.into(), ..LogOptions::default() };
+        let alone = world.logs("seen", of("alone")).await.unwrap();
+        assert_eq!(alone.lines().nth(1), Some("    1 root      0:00 sh -c ps"));
+        world.sleep(4.0).await;
+        let beside = world.logs("seen", of("beside")).await.unwrap();
+        assert!(
+            beside.lines().nth(1).is_some_and(
+                |first| first.ends_with("sh -c trap 'echo bye; exit 4' TERM; while true; do sleep 1; done")
+            ),
+            "{beside}"
+        );
+        // Its kill reached the first process of its target.
+        let ended = world
+            .node
+            .look()
+            .into_iter()
+            .find(|c| c.pod.1 == *"seen" && c.status.finished_at != 0 && c.status.name == *"app");
+        assert_eq!(ended.map(|c| c.status.exit_code), Some(4));
+    });
+}
+
+#[test]
 fn a_shell_that_is_first_ignores_what_it_does_not_trap() {
     with_node(|world| async move {
         for (name, command, code) in
