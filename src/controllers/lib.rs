@@ -7,6 +7,7 @@ pub mod controller_utils;
 pub mod cronjob;
 pub mod daemonset;
 pub mod deployment;
+pub mod devicetainteviction;
 pub mod disruption;
 pub mod endpoint;
 pub mod endpointslice;
@@ -32,6 +33,7 @@ pub mod tainteviction;
 pub mod tokens;
 pub mod ttl;
 pub mod ttlafterfinished;
+pub mod validatingadmissionpolicystatus;
 pub mod volume;
 pub mod worker;
 

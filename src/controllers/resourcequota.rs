@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use api::core_v1::ResourceQuota;
 use api::quota::{self, amounts};
-use api::{KindInfo, Map, Object, Str};
+use api::resource_v1::DeviceClass;
+use api::{KindInfo, Map, Object, Resource, Str};
 use client::{AnyDelta, Client, Delta, DynInformer, Key, Lister, Work, WorkQueue, klog};
 
 use crate::context::ControllerContext;
@@ -23,6 +24,8 @@ struct QuotaController {
     client: Client,
     quotas: Lister<ResourceQuota>,
     counted: Vec<DynInformer>,
+    /// Device classes, which may stand for extended resources.
+    classes: DynInformer,
     queue: WorkQueue<Key>,
     /// Quotas that nobody has counted yet come first.
     missing: WorkQueue<Key>,
@@ -59,6 +62,7 @@ pub async fn start(cc: ControllerContext) {
         client: cc.client("resourcequota-controller"),
         quotas: quotas.lister(),
         counted,
+        classes: cc.informers.of_kind(DeviceClass::KIND),
         queue: WorkQueue::new(&cc.ctx, "resourcequota_primary"),
         missing: WorkQueue::new(&cc.ctx, "resourcequota_priority"),
         observed: cc.observed.clone(),
@@ -72,7 +76,7 @@ pub async fn start(cc: ControllerContext) {
         let (this, kind) = (controller.clone(), informer.kind());
         informer.on(move |delta| this.on_object(kind, delta));
     }
-    for informer in &controller.counted {
+    for informer in controller.counted.iter().chain([&controller.classes]) {
         informer.synced().await;
     }
     for queue in [&controller.queue, &controller.missing] {
@@ -91,6 +95,20 @@ pub async fn start(cc: ControllerContext) {
 }
 
 impl QuotaController {
+    /// Whether the status lacks something that this controller can count.
+    fn is_uncounted(&self, quota: &ResourceQuota) -> bool {
+        if !same_amounts(&quota.spec.hard, &quota.status.hard) {
+            return true;
+        }
+        let lacking: Vec<Str> =
+            quota.status.hard.keys().filter(|name| !quota.status.used.contains_key(name)).cloned().collect();
+        let around = |kind: &'static KindInfo, with: &mut dyn FnMut(&dyn Object)| {
+            self.each(&quota.metadata.namespace, kind, with)
+        };
+        let counts = |kind| quota::evaluator(kind).is_some_and(|e| !e.matching_resources(&lacking, &around).is_empty());
+        !lacking.is_empty() && counted_kinds().any(counts)
+    }
+
     fn on_quota(&self, delta: &Delta<ResourceQuota>) {
         let quota = delta.object();
         let key = Key::of(&quota.metadata);
@@ -98,7 +116,7 @@ impl QuotaController {
             // Its status is written by this controller only.
             Delta::Updated { old, new } if same_amounts(&old.spec.hard, &new.spec.hard) => {}
             Delta::Deleted(_) => self.queue.add_caused(key, delta.revision()),
-            _ if is_uncounted(quota) => self.missing.add_caused(key, delta.revision()),
+            _ if self.is_uncounted(quota) => self.missing.add_caused(key, delta.revision()),
             _ => self.queue.add_caused(key, delta.revision()),
         }
     }
@@ -129,10 +147,22 @@ impl QuotaController {
             .str("eventType", event)
             .log(&self.ctx, "resource_quota_monitor.go:373");
         let Some(evaluator) = quota::evaluator(kind) else { return };
+        let around =
+            |kind: &'static KindInfo, with: &mut dyn FnMut(&dyn Object)| self.each(&meta.namespace, kind, with);
         for quota in quotas {
-            if !evaluator.matching_resources(&amounts::names(&quota.status.hard)).is_empty() {
+            if !evaluator.matching_resources(&amounts::names(&quota.status.hard), &around).is_empty() {
                 self.queue.add_caused(Key::of(&quota.metadata), delta.revision());
             }
+        }
+    }
+
+    /// Calls `with` with every object of a kind, in the namespace if it is in one.
+    fn each(&self, namespace: &str, kind: &'static KindInfo, with: &mut dyn FnMut(&dyn Object)) {
+        let is = |i: &&DynInformer| (i.kind().group, i.kind().plural) == (kind.group, kind.plural);
+        let informer = self.counted.iter().chain([&self.classes]).find(is);
+        for object in informer.map(|i| i.in_namespace(if kind.namespaced { namespace } else { "" })).unwrap_or_default()
+        {
+            with(&*object.body);
         }
     }
 
@@ -145,12 +175,7 @@ impl QuotaController {
                 .log(&self.ctx, "resource_quota_controller.go:356");
             return Ok(());
         };
-        let each = |kind: &'static KindInfo, count: &mut dyn FnMut(&dyn Object)| {
-            let informer = self.counted.iter().find(|i| (i.kind().group, i.kind().plural) == (kind.group, kind.plural));
-            for object in informer.map(|i| i.in_namespace(&key.namespace)).unwrap_or_default() {
-                count(&*object.body);
-            }
-        };
+        let each = |kind: &'static KindInfo, count: &mut dyn FnMut(&dyn Object)| self.each(&key.namespace, kind, count);
         let hard = quota.spec.hard.clone();
         let mut used = quota.status.used.clone();
         for (name, amount) in quota::calculate_usage(&quota.spec, self.ctx.unix_nanos(), &each).iter() {
@@ -177,18 +202,6 @@ impl QuotaController {
 
 fn same_amounts(a: &Map<api::Quantity>, b: &Map<api::Quantity>) -> bool {
     a.len() == b.len() && a.iter().all(|(name, amount)| b.get(name).is_some_and(|other| other == amount))
-}
-
-/// Whether the status lacks something that this controller can count.
-fn is_uncounted(quota: &ResourceQuota) -> bool {
-    if !same_amounts(&quota.spec.hard, &quota.status.hard) {
-        return true;
-    }
-    let lacking: Vec<Str> =
-        quota.status.hard.keys().filter(|name| !quota.status.used.contains_key(name)).cloned().collect();
-    !lacking.is_empty()
-        && counted_kinds()
-            .any(|kind| quota::evaluator(kind).is_some_and(|e| !e.matching_resources(&lacking).is_empty()))
 }
 
 impl Reconcile<Key> for Queued {

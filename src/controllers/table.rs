@@ -54,4 +54,6 @@ controllers! {
     "ttl-after-finished-controller" => crate::ttlafterfinished::start,
     "root-ca-certificate-publisher-controller" => crate::rootca::start,
     "resourceclaim-controller" => crate::resourceclaim::start,
+    "device-taint-eviction-controller" => crate::devicetainteviction::start,
+    "validatingadmissionpolicy-status-controller" => crate::validatingadmissionpolicystatus::start,
 }

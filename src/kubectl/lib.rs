@@ -22,6 +22,7 @@ mod paths;
 pub mod print;
 pub mod raw;
 pub mod resource;
+mod schema;
 pub mod selector;
 pub mod server;
 pub mod session;

@@ -40,7 +40,14 @@ pub async fn check(k: &Kubectl<'_>, object: &Value) -> Result<(), String> {
         return Err(format!("failed to download openapi: {}", e.message()));
     }
     let errors: Vec<String> = match object.at("items") {
-        Value::Array(items) if is_list(object) => items.iter().flat_map(untyped).collect(),
+        Value::Array(items) if is_list(object) => {
+            // A list is no kind of the server's, which can't be asked to look at its items.
+            let wrong = |item: &Value| match untyped(item) {
+                none if none.is_empty() => crate::schema::validate(item),
+                untyped => untyped,
+            };
+            items.iter().flat_map(wrong).collect()
+        }
         _ if is_list(object) => vec![INVALID.to_string()],
         _ => untyped(object),
     };

@@ -2,6 +2,7 @@
 //! messages (`apiserver/pkg/cel` and `admission/plugin/cel`).
 
 mod check;
+mod declared;
 pub mod device;
 mod eval;
 mod format;
@@ -22,6 +23,7 @@ mod types;
 mod validators;
 mod value;
 
+pub use declared::Declared;
 pub use eval::{Activation, Fail};
 pub use types::Type;
 pub use value::{Entries, Items, Other, Val};
@@ -80,6 +82,10 @@ pub struct Env {
     pub patches: bool,
     /// The types of `variables`; none where there are none at all.
     pub variables: Option<Vec<(Str, Type)>>,
+    /// The kind of `object` and `oldObject`, where expressions are checked against one.
+    pub object: Option<Declared>,
+    /// The kind of `params`, likewise.
+    pub params_kind: Option<Declared>,
 }
 
 impl Env {
@@ -89,8 +95,8 @@ impl Env {
             return if name == "device" { of("kubernetes.DRADevice") } else { None };
         }
         match name {
-            "object" | "oldObject" => Some(Type::Dyn),
-            "params" if self.params => Some(Type::Dyn),
+            "object" | "oldObject" => Some(self.object.as_ref().map_or(Type::Dyn, Declared::whole)),
+            "params" if self.params => Some(self.params_kind.as_ref().map_or(Type::Dyn, Declared::whole)),
             "request" => of("kubernetes.AdmissionRequest"),
             "namespaceObject" => of("kubernetes.Namespace"),
             "authorizer" if self.authorizer => of("kubernetes.authorization.Authorizer"),
@@ -118,6 +124,10 @@ impl Env {
         }
         if self.is_message(of) {
             return Some(Type::Dyn);
+        }
+        let kinds = [&self.object, &self.params_kind];
+        if let Some(found) = kinds.into_iter().flatten().find_map(|kind| kind.field(of, name)) {
+            return found;
         }
         let (_, fields) = FIELDS.iter().find(|(n, _)| *n == of)?;
         let text = fields.split(' ').find_map(|field| field.split_once(':').filter(|(n, _)| *n == name))?.1;
@@ -198,16 +208,8 @@ pub struct Program {
 /// # Errors
 /// `compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')` with the line and a mark.
 pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<Program, CompileError> {
-    let chars: Vec<char> = text.chars().collect();
-    let failed =
-        |issues: Vec<Issue>| CompileError::Invalid(format!("compilation failed: {}", shown(&chars, issues)).into());
-    let mut expr = syntax::parse(&chars).map_err(failed)?;
-    let of = check::check(env, &mut expr).map_err(failed)?;
-    let mut issues = Vec::new();
-    validators::validate(&expr, &mut issues);
-    if !issues.is_empty() {
-        return Err(failed(issues));
-    }
+    let checked = checked(env, text);
+    let (expr, of) = checked.map_err(|why| CompileError::Invalid(format!("compilation failed: {why}").into()))?;
     if !wanted.is_empty() && !wanted.contains(&of) {
         let names: Vec<String> = wanted.iter().map(kind_name).collect();
         let reason = match &names[..] {
@@ -220,6 +222,24 @@ pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<Program, Compil
         return Err(CompileError::Internal(format!("program instantiation failed: {why}").into()));
     }
     Ok(Program { expr, of })
+}
+
+/// The type of what an expression gives.
+///
+/// # Errors
+/// As those of `compile`, from `ERROR` on.
+pub fn type_of(env: &Env, text: &str) -> Result<Type, String> {
+    checked(env, text).map(|(_, of)| of)
+}
+
+fn checked(env: &Env, text: &str) -> Result<(syntax::Expr, Type), String> {
+    let chars: Vec<char> = text.chars().collect();
+    let failed = |issues: Vec<Issue>| shown(&chars, issues);
+    let mut expr = syntax::parse(&chars).map_err(failed)?;
+    let of = check::check(env, &mut expr).map_err(failed)?;
+    let mut issues = Vec::new();
+    validators::validate(&expr, &mut issues);
+    if issues.is_empty() { Ok((expr, of)) } else { Err(failed(issues)) }
 }
 
 /// A type as `cel.Type` prints itself.

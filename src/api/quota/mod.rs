@@ -5,6 +5,7 @@
 
 pub mod amounts;
 mod claim;
+mod devices;
 pub mod pod;
 mod service;
 #[cfg(test)]
@@ -16,8 +17,13 @@ use crate::core_v1::{
     PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaSpec, ScopeSelector, ScopedResourceSelectorRequirement,
     Service,
 };
+use crate::resource_v1::ResourceClaim;
 use crate::value::quantity::Format;
 use crate::{KindInfo, List, Object, Ptr, Quantity, Str};
+
+/// What else there is, to count an object by: calls a function with every object of a kind, in the namespace that is
+/// counted if the kind is of namespaces.
+pub type Around<'a> = &'a dyn Fn(&'static KindInfo, &mut dyn FnMut(&dyn Object));
 
 fn count(number: usize) -> Quantity {
     Quantity::new(i64::try_from(number).unwrap_or(i64::MAX), Format::DecimalSI)
@@ -52,6 +58,8 @@ pub enum Evaluator {
     Services,
     /// Claims: number, storage, by class.
     Claims,
+    /// Claims of devices: number, devices by class, extended resources.
+    Devices,
     /// Any other resource: the number of its objects, `count/deployments.apps`.
     Count(&'static KindInfo),
 }
@@ -65,6 +73,7 @@ pub fn evaluator(kind: &'static KindInfo) -> Option<Evaluator> {
         ("", "pods") => Evaluator::Pods,
         ("", "services") => Evaluator::Services,
         ("", "persistentvolumeclaims") => Evaluator::Claims,
+        ("resource.k8s.io", "resourceclaims") => Evaluator::Devices,
         _ => Evaluator::Count(kind),
     })
 }
@@ -76,18 +85,19 @@ pub fn object_count_name(kind: &KindInfo) -> String {
 
 impl Evaluator {
     /// Which of these resources a quota can count by this evaluator, sorted and each once (`MatchingResources`).
-    pub fn matching_resources(&self, names: &[Str]) -> Vec<Str> {
-        let mut found: Vec<Str> = names.iter().filter(|name| self.counts(name)).cloned().collect();
+    pub fn matching_resources(&self, names: &[Str], around: Around) -> Vec<Str> {
+        let mut found: Vec<Str> = names.iter().filter(|name| self.counts(name, around)).cloned().collect();
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn counts(&self, name: &str) -> bool {
+    fn counts(&self, name: &str, around: Around) -> bool {
         match self {
             Evaluator::Pods => pod::RESOURCES.contains(&name) || pod::counts(name),
             Evaluator::Services => service::RESOURCES.contains(&name),
             Evaluator::Claims => claim::counts(name),
+            Evaluator::Devices => devices::counts(name, around),
             Evaluator::Count(kind) => {
                 let alias = kind.group.is_empty() && kind.plural == name && ALIASED.contains(&name);
                 alias || name.strip_prefix("count/").is_some_and(|rest| is_named(kind, rest))
@@ -96,11 +106,12 @@ impl Evaluator {
     }
 
     /// What the object uses. `now` is in nanoseconds since 1970: a pod that should have ended uses nothing.
-    pub fn usage(&self, object: &dyn Object, now: i64) -> ResourceList {
+    pub fn usage(&self, object: &dyn Object, now: i64, around: Around) -> ResourceList {
         let used = match self {
             Evaluator::Pods => object.downcast_ref::<Pod>().map(|pod| pod::usage(pod, now)),
             Evaluator::Services => object.downcast_ref::<Service>().map(service::usage),
             Evaluator::Claims => object.downcast_ref::<PersistentVolumeClaim>().map(claim::usage),
+            Evaluator::Devices => object.downcast_ref::<ResourceClaim>().map(|c| devices::usage(c, now, around)),
             Evaluator::Count(kind) => {
                 let mut used = ResourceList::default();
                 used.insert(object_count_name(kind), one());
@@ -128,7 +139,7 @@ impl Evaluator {
                 let claim = object.downcast_ref::<PersistentVolumeClaim>();
                 claim.map_or(Ok(false), |claim| claim::in_scope(claim, selector))
             }
-            Evaluator::Services | Evaluator::Count(_) => Ok(false),
+            Evaluator::Services | Evaluator::Devices | Evaluator::Count(_) => Ok(false),
         }
     }
 
@@ -136,8 +147,8 @@ impl Evaluator {
     ///
     /// # Errors
     /// As `is_in_scope`.
-    pub fn matches(&self, quota: &ResourceQuota, object: &dyn Object) -> Result<bool, String> {
-        let mut matches = quota.status.hard.keys().any(|name| self.counts(name));
+    pub fn matches(&self, quota: &ResourceQuota, object: &dyn Object, around: Around) -> Result<bool, String> {
+        let mut matches = quota.status.hard.keys().any(|name| self.counts(name, around));
         for selector in scope_selectors(&quota.spec.scopes, &quota.spec.scope_selector) {
             matches &= self.is_in_scope(object, &selector)?;
         }
@@ -165,7 +176,7 @@ impl Evaluator {
                 _ => false,
             },
             (Evaluator::Pods, "resize", Some(_)) => true,
-            (Evaluator::Services | Evaluator::Claims, "", Some(_)) => true,
+            (Evaluator::Services | Evaluator::Claims | Evaluator::Devices, "", Some(_)) => true,
             (Evaluator::Claims, "status", Some(old)) => match (new.downcast_ref(), old.downcast_ref()) {
                 (Some(new), Some(old)) => claim::is_to_replenish(new, old),
                 _ => false,
@@ -196,17 +207,13 @@ pub fn scope_selectors(scopes: &List<Str>, selector: &Ptr<ScopeSelector>) -> Vec
 /// What the objects of a namespace use of the resources that a quota limits: for its `status.used`
 /// (`CalculateUsage`). `each` calls a function with every object of a kind in the namespace. Resources of `spec.hard`
 /// that nothing counts are left out.
-pub fn calculate_usage(
-    spec: &ResourceQuotaSpec,
-    now: i64,
-    each: &dyn Fn(&'static KindInfo, &mut dyn FnMut(&dyn Object)),
-) -> ResourceList {
+pub fn calculate_usage(spec: &ResourceQuotaSpec, now: i64, each: Around) -> ResourceList {
     let hard = amounts::names(&spec.hard);
     let selectors = scope_selectors(&spec.scopes, &spec.scope_selector);
     let mut used = ResourceList::default();
-    for kind in counted_kinds(&spec.hard) {
+    for kind in counted_kinds(&spec.hard, each) {
         let Some(evaluator) = evaluator(kind) else { continue };
-        let names = evaluator.matching_resources(&hard);
+        let names = evaluator.matching_resources(&hard, each);
         let mut sum: ResourceList = names.iter().map(|name| (name.clone(), count(0))).collect();
         // A selector that can't be read ends the count, with what was counted so far.
         let mut failed = false;
@@ -219,7 +226,7 @@ pub fn calculate_usage(
                 }
             }
             if inside && !failed {
-                amounts::add_to(&mut sum, &evaluator.usage(object, now));
+                amounts::add_to(&mut sum, &evaluator.usage(object, now, each));
             }
         });
         amounts::add_to(&mut used, &amounts::mask(&sum, &hard));
@@ -228,10 +235,10 @@ pub fn calculate_usage(
 }
 
 /// The kinds whose objects a quota with these limits counts, each once, in the order of discovery.
-pub fn counted_kinds(hard: &ResourceList) -> Vec<&'static KindInfo> {
+pub fn counted_kinds(hard: &ResourceList, around: Around) -> Vec<&'static KindInfo> {
     let mut found: Vec<&'static KindInfo> = Vec::new();
     for kind in crate::scheme::resources().iter().copied().filter(|kind| kind.namespaced && kind.stored()) {
-        let counts = evaluator(kind).is_some_and(|evaluator| hard.keys().any(|name| evaluator.counts(name)));
+        let counts = evaluator(kind).is_some_and(|evaluator| hard.keys().any(|name| evaluator.counts(name, around)));
         if counts && !found.iter().any(|other| (other.group, other.plural) == (kind.group, kind.plural)) {
             found.push(kind);
         }

@@ -4,6 +4,7 @@ use super::amounts::{self, ResourceList};
 use super::one;
 use crate::SortSmall;
 use crate::core_v1::{Container, ContainerStatus, Pod, PodAffinityTerm, ScopedResourceSelectorRequirement};
+use crate::resource_claim::CLASS_PREFIX as DEVICE_CLASS;
 use crate::selector::{Operator, Requirement};
 use crate::validation::{is_extended, is_native};
 use crate::{Map, Str};
@@ -24,7 +25,6 @@ pub(super) const RESOURCES: [&str; 11] = [
 ];
 /// Of these a pod's containers must all ask for some, once a quota limits them.
 const DEMANDED: [&str; 6] = ["cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory"];
-const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Whether a quota for this resource is about pods, beyond the names of `RESOURCES`.
 pub(super) fn counts(name: &str) -> bool {

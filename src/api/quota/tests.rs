@@ -2,6 +2,8 @@
 use super::*;
 use crate::{json, scheme, yaml};
 
+const NOTHING: Around = &|_, _| {};
+
 fn object(manifest: &str) -> Box<dyn Object> {
     let value = yaml::parse(manifest).expect("YAML");
     let kind = scheme::by_api_version(value.str_at(&["apiVersion"]), value.str_at(&["kind"])).expect("a known kind");
@@ -25,7 +27,7 @@ fn names(list: &[&str]) -> Vec<Str> {
 
 #[test]
 fn usage_of_pods() {
-    let of = |spec: &str| shown(&Evaluator::Pods.usage(&*pod(spec), 0));
+    let of = |spec: &str| shown(&Evaluator::Pods.usage(&*pod(spec), 0, NOTHING));
     assert_eq!(of("containers: [{name: a, image: i}]"), "count/pods=1 pods=1");
     assert_eq!(
         of(
@@ -41,12 +43,12 @@ fn usage_of_pods() {
         "count/pods=1 cpu=6 pods=1 requests.cpu=6"
     );
     let ended = object("{apiVersion: v1, kind: Pod, spec: {containers: []}, status: {phase: Succeeded}}");
-    assert_eq!(shown(&Evaluator::Pods.usage(&*ended, 0)), "count/pods=1");
+    assert_eq!(shown(&Evaluator::Pods.usage(&*ended, 0, NOTHING)), "count/pods=1");
     let stuck = object(
         "{apiVersion: v1, kind: Pod, metadata: {deletionTimestamp: 1970-01-01T00:00:10Z, deletionGracePeriodSeconds: 5}, spec: {containers: []}}",
     );
-    assert_eq!(shown(&Evaluator::Pods.usage(&*stuck, 15_000_000_000)), "count/pods=1 pods=1");
-    assert_eq!(shown(&Evaluator::Pods.usage(&*stuck, 15_000_000_001)), "count/pods=1");
+    assert_eq!(shown(&Evaluator::Pods.usage(&*stuck, 15_000_000_000, NOTHING)), "count/pods=1 pods=1");
+    assert_eq!(shown(&Evaluator::Pods.usage(&*stuck, 15_000_000_001, NOTHING)), "count/pods=1");
 }
 
 #[test]
@@ -54,12 +56,12 @@ fn what_a_resize_has_not_given_back_yet_counts() {
     let pod = object(
         "{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, resources: {requests: {cpu: 1}}}]}, status: {containerStatuses: [{name: a, image: i, allocatedResources: {cpu: 2}, resources: {requests: {cpu: 3}}}]}}",
     );
-    assert_eq!(shown(&Evaluator::Pods.usage(&*pod, 0)), "count/pods=1 cpu=3 pods=1 requests.cpu=3");
+    assert_eq!(shown(&Evaluator::Pods.usage(&*pod, 0, NOTHING)), "count/pods=1 cpu=3 pods=1 requests.cpu=3");
 }
 
 #[test]
 fn usage_of_others() {
-    let of = |evaluator: Evaluator, manifest: &str| shown(&evaluator.usage(&*object(manifest), 0));
+    let of = |evaluator: Evaluator, manifest: &str| shown(&evaluator.usage(&*object(manifest), 0, NOTHING));
     let service = |spec: &str| of(Evaluator::Services, &format!("{{apiVersion: v1, kind: Service, spec: {spec}}}"));
     assert_eq!(
         service("{ports: [{port: 1}]}"),
@@ -99,7 +101,7 @@ fn which_resources_are_whose() {
         "configmaps",
         "requests.storage",
     ]);
-    let of = |evaluator: Evaluator| evaluator.matching_resources(&all);
+    let of = |evaluator: Evaluator| evaluator.matching_resources(&all, NOTHING);
     assert_eq!(of(Evaluator::Pods), names(&["cpu", "hugepages-2Mi", "requests.nvidia.com/gpu"]));
     assert_eq!(of(Evaluator::Services), names(&["services.nodeports"]));
     let of_classes = "silver.storageclass.storage.k8s.io/requests.storage";
@@ -107,7 +109,7 @@ fn which_resources_are_whose() {
     let deployments = scheme::by_api_version("apps/v1", "Deployment").and_then(evaluator).expect("counted");
     assert_eq!(of(deployments), names(&["count/deployments.apps"]));
     let hard = all.iter().map(|name| (name.clone(), one())).collect();
-    let kinds: Vec<&str> = counted_kinds(&hard).into_iter().map(|kind| kind.plural).collect();
+    let kinds: Vec<&str> = counted_kinds(&hard, NOTHING).into_iter().map(|kind| kind.plural).collect();
     assert_eq!(kinds, ["configmaps", "persistentvolumeclaims", "pods", "services", "deployments"]);
 }
 
@@ -134,8 +136,8 @@ fn scopes() {
         let mut quota = quota("hard: {pods: 1}");
         let spec = object(&format!("{{apiVersion: v1, kind: ResourceQuota, spec: {{{scope}}}}}"));
         quota.spec = spec.downcast_ref::<ResourceQuota>().expect("a quota").spec.clone();
-        assert_eq!(Evaluator::Pods.matches(&quota, &*pod(best_effort)), Ok(first), "{scope}");
-        assert_eq!(Evaluator::Pods.matches(&quota, &*pod(with_class)), Ok(second), "{scope}");
+        assert_eq!(Evaluator::Pods.matches(&quota, &*pod(best_effort), NOTHING), Ok(first), "{scope}");
+        assert_eq!(Evaluator::Pods.matches(&quota, &*pod(with_class), NOTHING), Ok(second), "{scope}");
     }
 }
 
@@ -173,4 +175,56 @@ fn sums() {
     assert_eq!(shown(&amounts::subtract_not_below_zero(&a, &b)), "cpu=0 memory=1Gi pods=0");
     assert_eq!(amounts::exceeded(&b, &a), names(&["cpu"]));
     assert_eq!(amounts::negative(&list("cpu: -1, pods: 0")), names(&["cpu"]));
+}
+
+#[test]
+fn devices_count_by_class_and_by_the_resource_that_it_stands_for() {
+    let class = "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {extendedResourceName: example.com/gpu}}";
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, uid: u}, spec: {containers: [{name: a, resources: {requests: {example.com/gpu: 1}}}]}}";
+    let around = |kind: &'static KindInfo, with: &mut dyn FnMut(&dyn Object)| {
+        for manifest in [class, pod].into_iter().filter(|text| text.contains(kind.kind)) {
+            with(&*object(manifest));
+        }
+    };
+    let claim = |metadata: &str, requests: &str| {
+        object(&format!(
+            "{{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {{name: c{metadata}}}, spec: {{devices: {{requests: [{requests}]}}}}}}"
+        ))
+    };
+    let used = |claim: &dyn Object| shown(&Evaluator::Devices.usage(claim, 0, &around));
+    let several = claim(
+        "",
+        "{name: a, exactly: {deviceClassName: gpu, allocationMode: ExactCount, count: 2}}, {name: b, firstAvailable: [{name: x, deviceClassName: fpga, allocationMode: All}, {name: few, deviceClassName: fpga, allocationMode: ExactCount, count: 1}, {name: z, deviceClassName: gpu, allocationMode: ExactCount, count: 1}]}",
+    );
+    assert_eq!(
+        used(&*several),
+        "count/resourceclaims.resource.k8s.io=1 fpga.deviceclass.resource.k8s.io/devices=32 gpu.deviceclass.resource.k8s.io/devices=3 requests.deviceclass.resource.kubernetes.io/fpga=32 requests.deviceclass.resource.kubernetes.io/gpu=3 requests.example.com/gpu=3"
+    );
+    // The claim for a pod's extended resources: the pod was charged for them.
+    let extended = claim(
+        ", annotations: {resource.kubernetes.io/extended-resource-claim: 'true'}, ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u, controller: true}]",
+        "{name: a, exactly: {deviceClassName: gpu, allocationMode: ExactCount, count: 1}}",
+    );
+    assert_eq!(
+        used(&*extended),
+        "count/resourceclaims.resource.k8s.io=1 gpu.deviceclass.resource.k8s.io/devices=1 requests.deviceclass.resource.kubernetes.io/gpu=1"
+    );
+    let all = names(&[
+        "count/resourceclaims.resource.k8s.io",
+        "gpu.deviceclass.resource.k8s.io/devices",
+        "pods",
+        "requests.deviceclass.resource.kubernetes.io/gpu",
+        "requests.deviceclass.resource.kubernetes.io/fpga",
+        "requests.example.com/gpu",
+        "requests.example.com/nic",
+    ]);
+    assert_eq!(
+        Evaluator::Devices.matching_resources(&all, &around),
+        names(&[
+            "count/resourceclaims.resource.k8s.io",
+            "gpu.deviceclass.resource.k8s.io/devices",
+            "requests.deviceclass.resource.kubernetes.io/gpu",
+            "requests.example.com/gpu"
+        ])
+    );
 }

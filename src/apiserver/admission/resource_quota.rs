@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use api::core_v1::ResourceQuota;
-use api::quota::{self, Evaluator, ResourceList, amounts};
+use api::quota::{self, Around, Evaluator, ResourceList, amounts};
 use api::rest::{Body, Verb};
-use api::{Object, Resource, Rev, Status, Str};
+use api::{KindInfo, Object, Resource, Rev, Status, Str};
 use sim::Duration;
 use sim::sync::oneshot;
 
@@ -171,10 +171,16 @@ fn answer(waiter: &mut Waiter, result: Result<(), Refusal>) {
 async fn judge(server: &Rc<Inner>, namespace: &Str, mut bunch: Vec<Waiter>) {
     let mut quotas = quotas_of(server, namespace);
     let now = server.ctx.unix_nanos();
+    let around = |kind: &'static KindInfo, with: &mut dyn FnMut(&dyn Object)| {
+        let place = if kind.namespaced { &**namespace } else { "" };
+        if let Some(resource) = server.resource_of(kind) {
+            server.cache.resource(resource).each(place, |object| with(&*object.body));
+        }
+    };
     for last in (0..=RETRIES).rev().map(|left| left == 0) {
         let mut used: Vec<ResourceList> = quotas.iter().map(|quota| quota.status.used.clone()).collect();
         for waiter in bunch.iter_mut().filter(|waiter| waiter.answer.is_some()) {
-            match check(&quotas, &used, waiter, now) {
+            match check(&quotas, &used, waiter, now, &around) {
                 Err(why) => answer(waiter, Err(Refusal::Forbidden(why))),
                 Ok(_) if waiter.dry_run => answer(waiter, Ok(())),
                 Ok(after) if after == used => answer(waiter, Ok(())),
@@ -231,33 +237,35 @@ fn check(
     used: &[ResourceList],
     waiter: &Waiter,
     now: i64,
+    around: Around,
 ) -> Result<Vec<ResourceList>, String> {
     let evaluator = waiter.evaluator;
     let new = &*waiter.new;
     let mut concerned = Vec::new();
     for (i, (quota, used)) in quotas.iter().zip(used).enumerate() {
         let name = &quota.metadata.name;
-        if !evaluator.matches(quota, new)? {
+        if !evaluator.matches(quota, new, around)? {
             continue;
         }
-        let restricted = evaluator.matching_resources(&amounts::names(&quota.status.hard));
+        let restricted = evaluator.matching_resources(&amounts::names(&quota.status.hard), around);
         evaluator.constraints(&restricted, new).map_err(|why| format!("failed quota: {name}: {why}"))?;
         if restricted.iter().any(|resource| !used.contains_key(resource)) {
             return Err(format!("status unknown for quota: {name}, resources: {}", restricted.join(",")));
         }
         concerned.push(i);
     }
-    let usage = evaluator.usage(new, now);
+    let usage = evaluator.usage(new, now, around);
     let negative = amounts::negative(&usage);
     if !negative.is_empty() {
         return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
     }
-    let more = waiter.old.as_ref().map(|old| amounts::subtract_not_below_zero(&usage, &evaluator.usage(&**old, now)));
+    let more =
+        waiter.old.as_ref().map(|old| amounts::subtract_not_below_zero(&usage, &evaluator.usage(&**old, now, around)));
     let mut after = used.to_vec();
     for (i, quota) in quotas.iter().enumerate().filter(|(i, _)| concerned.contains(i)) {
         let delta = match (&waiter.old, &more) {
             // A quota that was not about the old object is charged for the whole of the new one.
-            (Some(old), Some(more)) if evaluator.matches(quota, &**old)? => more,
+            (Some(old), Some(more)) if evaluator.matches(quota, &**old, around)? => more,
             _ => &usage,
         };
         let delta = amounts::without_zeros(delta);

@@ -94,7 +94,12 @@ impl Call {
         let mut make = |old: &AnyRev| -> Result<Box<dyn Object>, Status> {
             let live = self.live(&*old.body);
             let current = super::convert::outgoing(self.kind, AnyRev { revision: old.revision, body: Rc::from(live) });
-            applied(&*current.body)
+            let mut new = applied(&*current.body)?;
+            // What says nothing of its version is about the live one, as any patch.
+            if let Some(metadata) = new.metadata_mut().filter(|metadata| metadata.resource_version.is_empty()) {
+                metadata.resource_version = old.resource_version();
+            }
+            Ok(new)
         };
         let mut tries = 0;
         loop {

@@ -4,6 +4,7 @@
 mod access;
 mod batch;
 mod certificates;
+mod devices;
 mod event;
 mod extensions;
 mod namespace;
@@ -155,6 +156,7 @@ static STRATEGIES: &[&[Strategy]] = &[
     access::STRATEGIES,
     extensions::STRATEGIES,
     certificates::STRATEGIES,
+    devices::STRATEGIES,
     storage::STRATEGIES,
 ];
 

@@ -10,6 +10,7 @@ mod deletion;
 mod jobs;
 mod mirroring;
 mod nodes;
+mod policies;
 mod quotas;
 mod replication;
 mod roles;
