@@ -47,7 +47,12 @@ pub(super) fn find(name: &str, base_image: Base) -> Option<Runnable> {
     if BUILTINS.contains(&base) {
         return Some(Runnable::Own(builtin));
     }
-    shell::tools::find(base, shell::Dialect::Busybox).map(Runnable::Tool)
+    // What lists files does it in the words of the image's own tools; the others speak busybox'.
+    let dialect = match (base, base_image) {
+        ("ls", Base::Debian) => shell::Dialect::Bash,
+        _ => shell::Dialect::Busybox,
+    };
+    shell::tools::find(base, dialect).map(Runnable::Tool)
 }
 
 /// The tool that a command names and that runs others: `env`, `timeout`, `xargs`.
