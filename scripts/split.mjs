@@ -8,6 +8,9 @@ import { pathToFileURL } from "node:url";
 
 const split = (...words) => execFileSync("cargo", ["run", "--quiet", "--profile", "tool", "--package", "tabernetes-split", "--", ...words], { encoding: "utf8" });
 
+// What only kubectl explain and the server's OpenAPI read.
+const TEXTS = ["src/api/descriptions.tsv"];
+
 /// Cuts the world of a folder.
 export async function cut(folder) {
   const own = mkdtempSync(join(tmpdir(), "tabernetes-split-"));
@@ -22,8 +25,8 @@ export async function cut(folder) {
       new Uint8Array(memory.buffer, base, functions).forEach((mark, at) => { marks[at] |= mark; });
     }
     writeFileSync(ran, marks);
-    split("cut", whole, ran, join(folder, "world_bg.wasm"), join(folder, "world_rest.wasm"));
-    console.log(`world: ${marks.reduce((sum, mark) => sum + mark, 0)} of ${functions} functions ran in the first visits`);
+    const texts = split("cut", whole, ran, join(folder, "world_bg.wasm"), join(folder, "world_rest.wasm"), ...TEXTS).trim();
+    console.log(`world: ${marks.reduce((sum, mark) => sum + mark, 0)} of ${functions} functions ran in the first visits; ${texts}`);
   } finally {
     rmSync(own, { recursive: true });
   }

@@ -5,7 +5,8 @@
 //! all kinds. What follows a tab is about the type; the other lines are of its fields. The first section that speaks of a
 //! field counts. The table is read where it stands, as documents are asked for rarely.
 
-static TABLE: &str = include_str!("descriptions.tsv");
+/// The page's build moves it into the world's second half, so it must be named in functions only.
+const TABLE: &str = include_str!("descriptions.tsv");
 
 /// The sections that are about a type.
 pub(crate) struct Descriptions(Vec<&'static str>);

@@ -121,6 +121,7 @@ impl Tree {
 
     /// Puts an entry whose parent is there.
     pub fn insert(&self, path: &str, entry: Entry) -> Result<(), FileError> {
+        let known = self.get(path).is_some();
         let mut entries = self.entries.borrow_mut();
         let new = size(Some(&entry));
         let old = size(entries.get(path).and_then(Option::as_ref));
@@ -129,7 +130,7 @@ impl Tree {
             return Err(FileError::NoSpace);
         }
         self.bytes.set(total);
-        let known = entries.insert(path.to_string(), Some(entry)).is_some_and(|old| old.is_some());
+        entries.insert(path.to_string(), Some(entry));
         drop(entries);
         self.touch(path);
         if let Some(up) = parent(path).filter(|_| !known) {

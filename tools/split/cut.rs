@@ -6,12 +6,13 @@
 //! half imports the memory, the tables, the globals and the functions it calls from the first, and fills the table.
 
 use crate::module::{Func, Module};
+use crate::texts::Text;
 use std::collections::{BTreeMap, BTreeSet};
 use wasm_encoder::reencode::{Error, Reencode, utils};
 use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, ElementSection, Elements, EntityType, ExportKind, ExportSection, Function,
-    FunctionSection, ImportSection, Instruction, NameMap, NameSection, RefType, TableSection, TableType, TypeSection,
-    ValType,
+    BlockType, CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection,
+    Function, FunctionSection, ImportSection, Instruction, NameMap, NameSection, RefType, TableSection, TableType,
+    TypeSection, ValType,
 };
 use wasmparser::Parser;
 
@@ -57,6 +58,11 @@ impl Plan {
         Ok(Plan { moved, entries, shared })
     }
 
+    /// Whether the first half has its body.
+    pub fn keeps(&self, func: Func) -> bool {
+        !self.moved.contains(&func)
+    }
+
     /// Whether the first half has a body for it, its own or the few instructions.
     fn in_first(&self, func: Func) -> bool {
         !self.moved.contains(&func) || self.entries.contains_key(&func)
@@ -64,8 +70,8 @@ impl Plan {
 }
 
 /// Both halves.
-pub fn cut(module: &Module, plan: &Plan) -> Result<(Vec<u8>, Vec<u8>), Error> {
-    Ok((first(module, plan)?, rest(module, plan)?))
+pub fn cut(module: &Module, plan: &Plan, texts: &[Text<'_>]) -> Result<(Vec<u8>, Vec<u8>), Error> {
+    Ok((first(module, plan, texts)?, rest(module, plan, texts)?))
 }
 
 /// Apart from the memory's, the tables' and the globals' names, whatever the number.
@@ -84,12 +90,12 @@ fn radix36(mut number: u32) -> String {
     }
 }
 
-fn first(module: &Module, plan: &Plan) -> Result<Vec<u8>, Error> {
+fn first(module: &Module, plan: &Plan, texts: &[Text<'_>]) -> Result<Vec<u8>, Error> {
     let mut numbers = BTreeMap::new();
     for func in (0..module.func_types.len() as u32).filter(|func| plan.in_first(*func)) {
         numbers.insert(func, numbers.len() as u32);
     }
-    let mut first = First { module, plan, ready: numbers.len() as u32, numbers };
+    let mut first = First { module, plan, texts, ready: numbers.len() as u32, numbers };
     let mut out = wasm_encoder::Module::new();
     first.parse_core_module(&mut out, Parser::new(0), module.bytes)?;
     Ok(out.finish())
@@ -98,6 +104,7 @@ fn first(module: &Module, plan: &Plan) -> Result<Vec<u8>, Error> {
 struct First<'m, 'a> {
     module: &'m Module<'a>,
     plan: &'m Plan,
+    texts: &'m [Text<'m>],
     /// What a function's number becomes.
     numbers: BTreeMap<Func, u32>,
     /// The function that fetches the second half if it is not there, and gives its argument back.
@@ -221,6 +228,38 @@ impl Reencode for First<'_, '_> {
         Ok(())
     }
 
+    /// Without the texts of the second half. Pieces of data keep their numbers.
+    fn parse_data_section(
+        &mut self,
+        data: &mut DataSection,
+        section: wasmparser::DataSectionReader<'_>,
+    ) -> Result<(), Error> {
+        let mut after = Vec::new();
+        for (number, datum) in section.into_iter().enumerate() {
+            let mut datum = datum?;
+            let whole = datum.data;
+            let mut of_this: Vec<&Text> = self.texts.iter().filter(|text| text.segment == number).collect();
+            of_this.sort_by_key(|text| text.at);
+            if let Some(text) = of_this.first() {
+                datum.data = &whole[..text.at];
+            }
+            self.parse_data(data, datum)?;
+            for (at, text) in of_this.iter().enumerate() {
+                let next = of_this.get(at + 1).map_or(whole.len(), |next| next.at);
+                let from = text.at + text.bytes.len();
+                after.push((text.address as usize + text.bytes.len(), &whole[from..next]));
+            }
+        }
+        for (address, bytes) in after {
+            data.active(0, &ConstExpr::i32_const(address as i32), bytes.iter().copied());
+        }
+        Ok(())
+    }
+
+    fn data_count(&mut self, count: u32) -> Result<u32, Error> {
+        Ok(count + self.texts.len() as u32)
+    }
+
     /// Names of functions are kept where there are any, for the traces of a crash; other custom sections are not.
     fn parse_custom_section(
         &mut self,
@@ -257,7 +296,7 @@ fn table_type(plan: &Plan) -> TableType {
     }
 }
 
-fn rest(module: &Module, plan: &Plan) -> Result<Vec<u8>, Error> {
+fn rest(module: &Module, plan: &Plan, texts: &[Text<'_>]) -> Result<Vec<u8>, Error> {
     let numbers = plan.shared.iter().chain(&plan.moved).copied().zip(0..).collect();
     let mut rest = Rest { numbers };
 
@@ -288,8 +327,12 @@ fn rest(module: &Module, plan: &Plan) -> Result<Vec<u8>, Error> {
     let mut elements = ElementSection::new();
     let entered: Vec<u32> = plan.entries.keys().map(|func| rest.numbers[func]).collect();
     elements.active(Some(module.tables.len() as u32), &ConstExpr::i32_const(1), Elements::Functions(entered.into()));
+    let mut data = DataSection::new();
+    for text in texts {
+        data.active(0, &ConstExpr::i32_const(text.address as i32), text.bytes.iter().copied());
+    }
     let mut out = wasm_encoder::Module::new();
-    out.section(&types).section(&imports).section(&functions).section(&elements).section(&code);
+    out.section(&types).section(&imports).section(&functions).section(&elements).section(&code).section(&data);
     Ok(out.finish())
 }
 
@@ -316,6 +359,8 @@ mod tests {
       (module
         (import "env" "say" (func $say (param i32)))
         (memory (export "memory") 1)
+        (data (i32.const 100) "before told seldom after")
+        (data (i32.const 200) "beside")
         (global $stack (mut i32) (i32.const 7))
         (table 2 funcref)
         (elem (i32.const 0) $seldom $deep)
@@ -327,6 +372,7 @@ mod tests {
             (else (i64.load (i32.const 8)))))
         (func $seldom (type $t)
           (call $say (global.get $stack))
+          (call $say (i32.load8_u (i32.const 107)))
           (global.set $stack (i32.add (global.get $stack) (local.get 0)))
           (drop (call_indirect (type $t) (i32.const 0) (local.get 1) (i32.const 1)))
           (i64.add (call $often (i32.const 0)) (local.get 1)))
@@ -391,7 +437,11 @@ mod tests {
         let ran = memory.data(&counting.store)[base as usize..][..module.defined()].to_vec();
         assert_eq!(ran, [1, 0, 0, 0]);
 
-        let (first, rest) = cut(&module, &Plan::new(&module, &ran).unwrap()).unwrap();
+        let plan = Plan::new(&module, &ran).unwrap();
+        let texts = [b"told seldom".to_vec()];
+        let texts = crate::texts::find(&module, &plan, &texts).unwrap();
+        let (first, rest) = cut(&module, &plan, &texts).unwrap();
+        assert!(!first.windows(11).any(|bytes| bytes == b"told seldom"));
         let (mut one, mut two) = (instance(&whole), instance(&first));
         two.expect(rest);
         for (name, argument) in [("often", 0), ("often", 5), ("indirect", 3), ("often", 1), ("indirect", 9)] {
@@ -417,7 +467,7 @@ mod tests {
         let module = Module::read(&whole).unwrap();
         let plan = Plan::new(&module, &[]).unwrap();
         assert!(plan.moved.contains(&0) && plan.shared.contains(&577) && plan.shared.contains(&1044));
-        let (first, rest) = cut(&module, &plan).unwrap();
+        let (first, rest) = cut(&module, &plan, &[]).unwrap();
         wasmparser::validate(&first).unwrap();
         wasmparser::validate(&rest).unwrap();
     }
@@ -428,7 +478,7 @@ mod tests {
         let module = Module::read(&whole).unwrap();
         let plan = Plan::new(&module, &[1; 4]).unwrap();
         assert!(plan.moved.is_empty());
-        let (first, rest) = cut(&module, &plan).unwrap();
+        let (first, rest) = cut(&module, &plan, &[]).unwrap();
         assert_eq!(instance(&first).call("often", 5), 42);
         wasmparser::validate(&rest).unwrap();
     }

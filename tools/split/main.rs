@@ -4,13 +4,15 @@
 //! ```text
 //! split count WORLD COUNTED     a world that marks what ran; prints where the marks lie and how many there are
 //! split visits FOLDER           the messages of first visits, as visit-0, visit-1 ...
-//! split cut WORLD RAN FIRST REST
+//! split cut WORLD RAN FIRST REST TEXT...
+//!                               the texts are files that only functions of the second half read
 //! ```
 
 mod count;
 mod cut;
 mod module;
 mod rehearsal;
+mod texts;
 
 use module::Module;
 use rehearsal::Step;
@@ -32,17 +34,24 @@ fn main() -> Result<(), Box<dyn Error>> {
                 write(format!("{folder}/visit-{at}"), as_bytes(visit))?;
             }
         }
-        ["cut", world, ran, first, rest] => {
+        ["cut", world, ran, first, rest, texts @ ..] => {
             let bytes = read(world)?;
             let module = Module::read(&bytes)?;
             let plan = cut::Plan::new(&module, &read(ran)?)?;
-            let (one, two) = cut::cut(&module, &plan)?;
+            let texts: Vec<Vec<u8>> = texts.iter().map(read).collect::<Result<_, _>>()?;
+            let texts = texts::find(&module, &plan, &texts)?;
+            println!("{} texts in the second half", texts.len());
+            let (one, two) = cut::cut(&module, &plan, &texts)?;
             wasmparser::validate(&one)?;
             wasmparser::validate(&two)?;
             write(first, one)?;
             write(rest, two)?;
         }
-        _ => return Err("split count WORLD COUNTED | split visits FOLDER | split cut WORLD RAN FIRST REST".into()),
+        _ => {
+            return Err(
+                "split count WORLD COUNTED | split visits FOLDER | split cut WORLD RAN FIRST REST TEXT...".into()
+            );
+        }
     }
     Ok(())
 }

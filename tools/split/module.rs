@@ -1,7 +1,10 @@
 //! What of a module the cut needs to know.
 
 use std::collections::BTreeSet;
-use wasmparser::{BinaryReaderError, ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
+use wasmparser::{
+    BinaryReaderError, ConstExpr, DataKind, ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload,
+    TypeRef,
+};
 
 /// A function by its number in the module: imported ones first, then those with a body.
 pub type Func = u32;
@@ -25,6 +28,8 @@ pub struct Module<'a> {
     pub memory: Option<wasmparser::MemoryType>,
     /// Bodies of the functions that have one.
     pub bodies: Vec<FunctionBody<'a>>,
+    /// Where in memory each piece of data goes, if it does when an instance is made; and the data.
+    pub data: Vec<(Option<u32>, &'a [u8])>,
     /// Functions that are exported, in a table, or started with.
     pub rooted: BTreeSet<Func>,
 }
@@ -120,8 +125,26 @@ impl<'a> Module<'a> {
                 }
             }
             Payload::CodeSectionEntry(body) => self.bodies.push(body),
+            Payload::DataSection(section) => {
+                for data in section {
+                    let data = data?;
+                    let at = match &data.kind {
+                        DataKind::Active { offset_expr, .. } => constant(offset_expr)?,
+                        DataKind::Passive => None,
+                    };
+                    self.data.push((at, data.data));
+                }
+            }
             _ => {}
         }
         Ok(())
     }
+}
+
+/// The value of an expression that is one number.
+fn constant(expression: &ConstExpr<'_>) -> Result<Option<u32>, BinaryReaderError> {
+    Ok(match expression.get_operators_reader().read()? {
+        Operator::I32Const { value } => Some(value as u32),
+        _ => None,
+    })
 }
