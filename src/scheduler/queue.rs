@@ -1,5 +1,6 @@
 //! Where pods without a node wait (`pkg/scheduler/backend/queue`): the active queue in order of priority, the back-off
-//! queue, and the unschedulable pods, which wait for a change of the cluster that may help them.
+//! queues, and the unschedulable pods, which wait for a change of the cluster that may help them. When nothing is active,
+//! pods are taken out of back-off before their time (KEP-5142), but for those whose last try was an error.
 
 use crate::change::{About, Change};
 use crate::devices::Devices;
@@ -10,6 +11,8 @@ use sim::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+/// Pods whose back-off ends within one such window leave it together (`backoffQOrderingWindowDuration`).
+const WINDOW: Duration = Duration::from_secs(1);
 /// The first back-off of a pod, doubled at each try (`podInitialBackoffSeconds`).
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 /// And the longest (`podMaxBackoffSeconds`).
@@ -22,10 +25,14 @@ pub const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(300);
 pub struct Queued {
     /// The pod.
     pub info: Rc<PodInfo>,
-    /// When it came into the active queue.
+    /// When it came, or when its last try failed.
     pub since: Instant,
     /// Tries so far.
     pub attempts: u32,
+    /// Those of them in which plugins refused it.
+    pub unschedulable: u32,
+    /// Errors since.
+    pub errors: u32,
     /// The plugins that refused it last.
     pub refused_by: BTreeSet<&'static str>,
     /// Revisions that led here: the pod's own, and those of changes that helped it.
@@ -62,7 +69,10 @@ pub struct Moved {
 #[derive(Default)]
 pub struct Queue {
     active: BTreeMap<Order, PodKey>,
-    backoff: BTreeSet<(Instant, PodKey)>,
+    /// By the window in which back-off ends, then as the active queue.
+    backoff: BTreeMap<(Instant, Order), PodKey>,
+    /// Those whose last try was an error.
+    error_backoff: BTreeSet<(Instant, PodKey)>,
     waiting: BTreeMap<PodKey, Queued>,
     places: BTreeMap<PodKey, Order>,
     unschedulable: BTreeMap<PodKey, Unschedulable>,
@@ -82,14 +92,15 @@ impl Queue {
     }
     /// Pods in (active, back-off, unschedulable).
     pub fn lengths(&self) -> (usize, usize, usize) {
-        (self.active.len(), self.backoff.len(), self.unschedulable.len())
+        (self.active.len(), self.backoff.len() + self.error_backoff.len(), self.unschedulable.len())
     }
     /// A pod is new.
     pub fn add(&mut self, info: Rc<PodInfo>, now: Instant) {
         let key = info.key();
         self.remove(&key);
         let causes = client::Causes::of(info.pod.revision);
-        let pod = Queued { info, since: now, attempts: 0, refused_by: BTreeSet::new(), causes };
+        let refused_by = BTreeSet::new();
+        let pod = Queued { info, since: now, attempts: 0, unschedulable: 0, errors: 0, refused_by, causes };
         self.enter(key, pod, now);
     }
     /// A waiting pod changed. It moves only if the change may help it.
@@ -127,27 +138,45 @@ impl Queue {
         if let Some(order) = self.places.remove(key) {
             self.active.remove(&order);
         }
-        self.backoff.retain(|(_, k)| k != key);
+        self.leave_backoff(key);
         self.unschedulable.remove(key);
         self.in_flight.remove(key);
     }
-    fn enter(&mut self, key: PodKey, mut pod: Queued, now: Instant) {
-        if let Some(plugin) = self.gates.keep_out(&pod.info) {
-            pod.refused_by.insert(plugin);
-            self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: Some(plugin) });
-            return;
-        }
+    fn leave_backoff(&mut self, key: &PodKey) {
+        self.backoff.retain(|_, k| k != key);
+        self.error_backoff.retain(|(_, k)| k != key);
+    }
+    fn order(&mut self, pod: &Queued) -> Order {
         self.sequence += 1;
-        let order = (std::cmp::Reverse(pod.info.priority()), pod.since, self.sequence);
+        (std::cmp::Reverse(pod.info.priority()), pod.since, self.sequence)
+    }
+    /// The pod, unless a plugin keeps it out: then it waits among the unschedulable ones.
+    fn admit(&mut self, key: &PodKey, mut pod: Queued, now: Instant) -> Option<Queued> {
+        let Some(plugin) = self.gates.keep_out(&pod.info) else { return Some(pod) };
+        pod.refused_by.insert(plugin);
+        self.unschedulable.insert(key.clone(), Unschedulable { pod, since: now, gated: Some(plugin) });
+        None
+    }
+    fn enter(&mut self, key: PodKey, pod: Queued, now: Instant) {
+        if let Some(pod) = self.admit(&key, pod, now) {
+            self.activate_admitted(key, pod);
+        }
+    }
+    fn activate_admitted(&mut self, key: PodKey, pod: Queued) {
+        let order = self.order(&pod);
         self.active.insert(order, key.clone());
         self.places.insert(key.clone(), order);
         self.waiting.insert(key, pod);
     }
     /// The next pod to try.
     pub fn pop(&mut self) -> Option<Queued> {
-        let (order, key) = self.active.pop_first()?;
-        let _ = order;
-        self.places.remove(&key);
+        let key = match self.active.pop_first() {
+            Some((_, key)) => {
+                self.places.remove(&key);
+                key
+            }
+            None => self.backoff.pop_first()?.1,
+        };
         let mut pod = self.waiting.remove(&key)?;
         pod.attempts += 1;
         self.in_flight.insert(key, Vec::new());
@@ -161,6 +190,12 @@ impl Queue {
     pub fn unschedulable(&mut self, mut pod: Queued, now: Instant) -> &'static str {
         // Its back-off begins now: it may have waited for long to be bound.
         pod.since = now;
+        if pod.refused_by.is_empty() {
+            pod.errors += 1;
+        } else {
+            pod.unschedulable += 1;
+            pod.errors = 0;
+        }
         let key = pod.info.key();
         let Some(missed) = self.in_flight.remove(&key) else { return "Gone" };
         let helped = missed.iter().find(|(change, about, _)| helps(&pod, *change, about, &self.gates.devices));
@@ -171,21 +206,27 @@ impl Queue {
         self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: None });
         "Unschedulable"
     }
-    fn backoff_of(pod: &Queued) -> Duration {
-        let times = pod.attempts.saturating_sub(1).min(10);
-        (INITIAL_BACKOFF * 2u32.saturating_pow(times)).min(MAX_BACKOFF)
+    /// The window in which a pod's back-off ends; none for one that was not refused yet.
+    fn backoff_end(pod: &Queued) -> Option<Instant> {
+        let tries = if pod.errors > 0 { pod.errors } else { pod.unschedulable };
+        let doublings = tries.checked_sub(1)?.min(10);
+        Some(window(pod.since + (INITIAL_BACKOFF * 2u32.saturating_pow(doublings)).min(MAX_BACKOFF)))
     }
     /// To the active queue, or to the back-off queue until its time has come.
-    fn requeue(&mut self, key: PodKey, mut pod: Queued, now: Instant) -> Moved {
-        let until = pod.since + Self::backoff_of(&pod);
-        if pod.attempts > 0 && until > now {
-            self.backoff.insert((until, key.clone()));
-            self.waiting.insert(key.clone(), pod);
-            return Moved { key, queue: "Backoff" };
+    fn requeue(&mut self, key: PodKey, pod: Queued, now: Instant) -> Moved {
+        let Some(pod) = self.admit(&key, pod, now) else { return Moved { key, queue: "Unschedulable" } };
+        let Some(until) = Self::backoff_end(&pod).filter(|end| *end >= window(now)) else {
+            self.activate_admitted(key.clone(), pod);
+            return Moved { key, queue: "Active" };
+        };
+        if pod.refused_by.is_empty() {
+            self.error_backoff.insert((until, key.clone()));
+        } else {
+            let order = self.order(&pod);
+            self.backoff.insert((until, order), key.clone());
         }
-        pod.since = now;
-        self.enter(key.clone(), pod, now);
-        Moved { key, queue: "Active" }
+        self.waiting.insert(key.clone(), pod);
+        Moved { key, queue: "Backoff" }
     }
     /// Something changed: unschedulable pods that it may help move.
     pub fn changed(&mut self, change: Change, about: &About, revision: u64, now: Instant) -> Vec<Moved> {
@@ -227,16 +268,19 @@ impl Queue {
     }
     /// Moves pods whose back-off is over or that have waited for five minutes; whether there were any.
     pub fn flush(&mut self, now: Instant) -> bool {
-        let mut moved = false;
-        while let Some((until, key)) = self.backoff.first().cloned() {
-            if until > now {
-                break;
-            }
-            self.backoff.pop_first();
-            moved = true;
-            if let Some(mut pod) = self.waiting.remove(&key) {
-                pod.since = now;
-                self.enter(key, pod, now);
+        let mut over = Vec::new();
+        while let Some(entry) = self.backoff.first_entry().filter(|entry| entry.key().0 < window(now)) {
+            over.push(entry.remove());
+        }
+        while let Some((_, key)) = self.error_backoff.first().filter(|(end, _)| *end < window(now)) {
+            over.push(key.clone());
+            self.error_backoff.pop_first();
+        }
+        let mut moved = !over.is_empty();
+        for key in over {
+            // The plugins let it in when it came into back-off.
+            if let Some(pod) = self.waiting.remove(&key) {
+                self.activate_admitted(key, pod);
             }
         }
         let late: Vec<PodKey> = self
@@ -255,22 +299,23 @@ impl Queue {
     }
     /// A pod is to be tried without delay (`Activate`).
     pub fn activate(&mut self, key: &PodKey, now: Instant) {
-        let waiting = self.backoff.iter().any(|(_, k)| k == key).then(|| self.waiting.remove(key)).flatten();
-        self.backoff.retain(|(_, k)| k != key);
-        if let Some(mut pod) = waiting.or_else(|| self.unschedulable.remove(key).map(|e| e.pod)) {
-            pod.since = now;
+        let waiting = (!self.places.contains_key(key)).then(|| self.waiting.remove(key)).flatten();
+        self.leave_backoff(key);
+        if let Some(pod) = waiting.or_else(|| self.unschedulable.remove(key).map(|e| e.pod)) {
             self.enter(key.clone(), pod, now);
         }
     }
     /// When the next pod moves by itself.
     pub fn next_flush(&self) -> Option<Instant> {
-        let backoff = self.backoff.first().map(|(until, _)| *until);
+        let ends = [self.backoff.first_key_value().map(|((end, _), _)| *end), self.error_backoff.first().map(|e| e.0)];
         let late = self.unschedulable.values().filter(|e| e.gated.is_none()).map(|e| e.since + MAX_UNSCHEDULABLE).min();
-        backoff.into_iter().chain(late).min()
+        ends.into_iter().flatten().map(|end| end + WINDOW).chain(late).min()
     }
     /// When each pod that waits moves by itself.
     pub fn retries(&self) -> Vec<(Instant, PodKey)> {
-        let backoff = self.backoff.iter().cloned();
+        let backoff = self.backoff.iter().map(|((end, _), key)| (*end, key));
+        let backoff = backoff.chain(self.error_backoff.iter().map(|(end, key)| (*end, key)));
+        let backoff = backoff.map(|(end, key)| (end + WINDOW, key.clone()));
         let late = self.unschedulable.iter().filter(|(_, e)| e.gated.is_none());
         backoff.chain(late.map(|(key, e)| (e.since + MAX_UNSCHEDULABLE, key.clone()))).collect()
     }
@@ -278,6 +323,12 @@ impl Queue {
     pub fn is_gated(&self, key: &PodKey) -> bool {
         self.unschedulable.get(key).is_some_and(|e| e.gated.is_some())
     }
+}
+
+/// The window that a moment is in, by its beginning. Worlds begin with a whole second of the clock.
+fn window(at: Instant) -> Instant {
+    let nanos = at.as_nanos();
+    Instant::from_nanos(nanos - nanos % 1_000_000_000)
 }
 
 impl Gates {

@@ -215,14 +215,49 @@ fn an_unschedulable_pod_waits_for_a_change_that_helps_and_for_its_back_off() {
     // New labels say nothing to the plugin that refused it; freed room does, after the back-off of a second.
     assert!(queue.changed(Change::NodeLabels, &About::Nothing, 5, second(0)).is_empty());
     assert_eq!(queue.changed(Change::AssignedPodDeleted, &About::Nothing, 6, second(0))[0].queue, "Backoff");
-    assert_eq!(queue.next_flush(), Some(second(1)));
-    assert!(queue.flush(second(1)));
+    // What ends within a second is over with it.
+    assert_eq!(queue.next_flush(), Some(second(2)));
+    assert!(!queue.flush(second(1)) && queue.flush(second(2)));
     let mut again = queue.pop().expect("the pod");
     assert_eq!((again.attempts, again.causes.as_slice()), (2, [1, 6].as_slice()));
     // A change while it is tried is not missed.
     again.refused_by.insert("NodeResourcesFit");
     queue.changed(Change::AssignedPodDeleted, &About::Nothing, 7, second(3));
     assert_ne!(queue.unschedulable(again, second(3)), "Unschedulable");
+}
+
+#[test]
+fn back_off_is_cut_short_when_nothing_else_waits_but_not_after_an_error() {
+    let mut queue = Queue::default();
+    let spec = |priority: u32| format!("{{priority: {priority}, containers: [{{name: c, image: x}}]}}");
+    for (name, priority) in [("low", 1), ("high", 100), ("error", 200)] {
+        queue.add(pod(name, &spec(priority)), second(0));
+    }
+    let tried: Vec<crate::queue::Queued> = std::iter::from_fn(|| queue.pop()).collect();
+    for (n, mut tried) in tried.into_iter().enumerate() {
+        let refused = tried.info.key().1 != *"error";
+        tried.refused_by.extend(refused.then_some("NodeResourcesFit"));
+        // Within one second: the priority decides, not the moment.
+        queue.unschedulable(tried, second(0) + Duration::from_millis(100 * (3 - n as u64)));
+    }
+    assert_eq!(queue.lengths(), (0, 1, 2));
+    queue.changed(Change::AssignedPodDeleted, &About::Nothing, 6, second(1));
+    assert_eq!(queue.lengths(), (0, 3, 0));
+    queue.add(pod("new", &spec(0)), second(1));
+    let order: Vec<String> = std::iter::from_fn(|| queue.pop()).map(|p| p.info.key().1.to_string()).collect();
+    assert_eq!(order, ["new", "high", "low"]);
+    assert_eq!(queue.lengths(), (0, 1, 0));
+    assert!(queue.flush(second(2)));
+    let mut error = queue.pop().expect("the pod");
+    // Errors in a row count by themselves, and are forgotten when a plugin refuses the pod.
+    for (end, refused) in [(4, None), (6, None), (3, Some("NodeResourcesFit"))] {
+        error.refused_by = refused.into_iter().collect();
+        queue.unschedulable(error, second(2));
+        queue.changed(Change::AssignedPodDeleted, &About::Nothing, 7, second(2));
+        assert_eq!(queue.next_flush(), Some(second(end + 1)));
+        queue.flush(second(20));
+        error = queue.pop().expect("the pod");
+    }
 }
 
 #[test]
