@@ -133,9 +133,9 @@ impl Cluster {
         zones.into_iter().map(str::to_string).collect()
     }
 
-    /// Pods that are ready (or finished well).
+    /// Pods that are ready. One that is completed is not any more.
     pub fn ready_pods(&self) -> usize {
-        self.pods.values().filter(|p| matches!(p.state, PodState::Ready | PodState::Succeeded)).count()
+        self.pods.values().filter(|p| p.state == PodState::Ready).count()
     }
 
     /// Pods that no node took.

@@ -90,10 +90,10 @@ fn value_class(value: &str) -> &'static str {
     }
 }
 
-/// What a manifest's documents say they are, for the editor's foot: `apps/v1 Deployment`. At most 20.
+/// What a manifest's documents say they are, for the editor's foot: `apps/v1 Deployment`. At most 1,000.
 pub fn documents(text: &str) -> Vec<String> {
     let mut out = Vec::new();
-    for document in text.split("\n---").take(20) {
+    for document in text.split("\n---").take(1000) {
         let field = |name: &str| {
             document.lines().find_map(|l| {
                 let value = l.strip_prefix(name)?.strip_prefix(':')?.trim();

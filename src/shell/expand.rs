@@ -365,8 +365,7 @@ fn file_names(shell: &Shell, field: Chars) -> Vec<String> {
 impl Shell {
     /// `$RANDOM`: a new draw at each use.
     fn random(&self) -> u32 {
-        let mut rng = self.ctx.rng(&format!("RANDOM {}", self.ctx.now().as_nanos()));
-        rng.below(32_768)
+        self.ctx.rng("RANDOM").below(32_768)
     }
     /// The files, for tools that run inside the shell.
     pub fn files(&self) -> &Rc<dyn Files> {

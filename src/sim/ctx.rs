@@ -119,7 +119,7 @@ impl Ctx {
 
     // Randomness
 
-    /// A stream of randomness of this run of the process. Ask once and keep it: the same name gives the same draws.
+    /// A stream of randomness of this run of the process. Who asks again gets another one, so that two draws differ.
     pub fn rng(&self, stream: &str) -> Rng {
         self.inner.rng(self.process, stream)
     }

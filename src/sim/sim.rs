@@ -5,6 +5,7 @@ use crate::timers::{Action, Timer, TimerKey, Timers};
 use crate::trace::{Mark, Trace};
 use crate::{Ctx, Duration, Instant, Rng};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
@@ -91,6 +92,8 @@ pub(crate) struct Process {
     /// Whether it asked to be told of SIGTERM; otherwise SIGTERM kills it.
     pub handles_term: bool,
     pub term_wakers: Vec<Waker>,
+    /// How often each of its streams of randomness was asked for; bounded by the names in the code.
+    pub streams: BTreeMap<String, u64>,
 }
 
 /// A process as observers see it.
@@ -250,6 +253,7 @@ impl Sim {
                 terminating: false,
                 handles_term: false,
                 term_wakers: Vec::new(),
+                streams: BTreeMap::new(),
             });
             ProcessId(u32::try_from(processes.len() - 1).unwrap_or(u32::MAX))
         };
@@ -490,10 +494,14 @@ impl Inner {
         let state = self.hosts.borrow().get(host.0 as usize).map(|h| h.disk.clone()).unwrap_or_default();
         Disk { ctx: Ctx { inner: self.clone(), process, part: "" }, state }
     }
-    /// A stream of this run of the process: a restarted one draws anew.
+    /// A stream of this run of the process: a restarted one draws anew, and so does who asks for it again.
     pub fn rng(&self, process: ProcessId, stream: &str) -> Rng {
-        let processes = self.processes.borrow();
-        let (name, incarnation) = processes.get(process.0 as usize).map_or(("", 0), |p| (&*p.name, p.incarnation));
-        Rng::split(self.options.seed, &format!("{name}/{incarnation}/{stream}"))
+        let mut processes = self.processes.borrow_mut();
+        let Some(own) = processes.get_mut(process.0 as usize) else { return Rng::split(self.options.seed, stream) };
+        let seed = format!("{}/{}/{stream}", own.name, own.incarnation);
+        let asked = own.streams.entry(stream.into()).or_insert(0);
+        *asked += 1;
+        let again = if *asked == 1 { String::new() } else { format!("/{asked}") };
+        Rng::split(self.options.seed, &(seed + &again))
     }
 }

@@ -323,6 +323,24 @@ fn the_same_seed_gives_the_same_history() {
 const RECORDED: u64 = 14131981575603412932;
 
 #[test]
+fn who_asks_for_a_stream_again_draws_something_else() {
+    let sim = Sim::new(Options::default());
+    let a = sim.add_host("a", Ip::new(10, 0, 0, 1));
+    let drawn: Rc<RefCell<Vec<u64>>> = Rc::default();
+    let into = drawn.clone();
+    sim.start(a, "x", |ctx| async move {
+        for stream in ["name", "name", "other", "name"] {
+            into.borrow_mut().push(ctx.rng(stream).next_u64());
+        }
+    });
+    sim.settle().unwrap();
+    let mut all = drawn.borrow().clone();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 4);
+}
+
+#[test]
 fn streams_of_randomness_do_not_shift_each_other() {
     let mut a = Rng::split(1, "a");
     let first: Vec<_> = (0..4).map(|_| a.below(1000)).collect();

@@ -124,6 +124,44 @@ fn a_manifest_becomes_ready_pods_and_its_steps_are_told() {
 }
 
 #[test]
+fn a_completed_pod_has_become_what_it_should_and_one_that_crashes_was_started() {
+    let mut page = booted();
+    let pod = |name: &str, command: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{restartPolicy: OnFailure, containers: [{{name: c, \
+             image: 'busybox:1.36', command: [sh, -c, '{command}']}}]}}\n---\n"
+        )
+    };
+    let text = pod("crashes", "exit 3") + &pod("ends", "sleep 1");
+    page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text, story: false });
+    page.pass(20_000);
+    let trip = page.frames.iter().rev().find_map(|f| f.trip.as_ref()).unwrap();
+    let stands: Vec<_> = trip.all.iter().map(|o| (&*o.short, o.ready, o.desired)).collect();
+    assert_eq!(stands, [("pod/crashes", 0, 1), ("pod/ends", 1, 1)]);
+    let started = trip.steps.iter().find(|s| s.kind == view::TripKind::Started).unwrap();
+    assert_eq!((started.progress, started.done), (Progress::Done, 1));
+    // Two debugging containers of a pod have two names.
+    for id in [2, 3] {
+        page.send(ToWorld::Command { id, text: "kubectl debug crashes --image=busybox:1.36 --quiet -- true\n".into() });
+        page.pass(2000);
+    }
+    page.send(ToWorld::Command {
+        id: 4,
+        text: "kubectl get pod crashes -o jsonpath='{.spec.ephemeralContainers[*].name}' | wc -w\n".into(),
+    });
+    page.pass(2000);
+    let said: String = page
+        .heard
+        .iter()
+        .filter_map(|m| match m {
+            ToPage::Output { stream: Stream::Out, text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(said.contains("2\n"), "{said}");
+}
+
+#[test]
 fn what_loses_its_lease_comes_back_and_what_was_stopped_does_not() {
     let mut page = booted();
     let status = |page: &Page| page.session.world.machines().apply(&crate::faults::Fault::Status).unwrap();

@@ -6,7 +6,7 @@ use super::pods;
 use crate::cluster::World;
 use api::apps_v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use api::batch_v1::Job;
-use api::core_v1::Pod;
+use api::core_v1::{ContainerStatus, Pod};
 use api::{AnyRev, Rev};
 use std::collections::BTreeSet;
 use view::{ObjectRef, PodState, Progress, Trip, TripKind, TripObject, TripState, TripStep};
@@ -198,15 +198,20 @@ impl Tracker {
     }
 }
 
+/// It is ready, or has done its work.
 fn is_ready(pod: &Pod) -> bool {
-    pod.status.conditions.iter().any(|c| &*c.type_ == "Ready" && &*c.status == "True")
+    let ready = pod.status.conditions.iter().any(|c| &*c.type_ == "Ready" && &*c.status == "True");
+    ready || &*pod.status.phase == "Succeeded"
 }
 
-/// All its containers run, or it has done its work.
+/// All its containers run or have run: that they crashed is said elsewhere.
 fn is_started(pod: &Pod) -> bool {
     let statuses = &pod.status.container_statuses;
-    let runs = !statuses.is_empty() && statuses.iter().all(|c| !c.state.running.is_none());
-    runs || &*pod.status.phase == "Succeeded"
+    let ran = |c: &ContainerStatus| {
+        let ended = c.state.terminated.get().or(c.last_state.terminated.get());
+        !c.state.running.is_none() || ended.is_some_and(|e| e.started_at.unix().is_some_and(|at| at > 0))
+    };
+    (!statuses.is_empty() && statuses.iter().all(ran)) || &*pod.status.phase == "Succeeded"
 }
 
 fn uid(object: Option<&AnyRev>) -> String {
