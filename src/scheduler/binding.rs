@@ -35,27 +35,26 @@ pub(crate) fn bind(inner: &Rc<Inner>, pod: Queued, outcome: Outcome, node: Str, 
             expect(&inner, &pod, &node).await;
         }
         let uid = &pod.info.pod.metadata.uid;
-        let failed = match plan.is_empty() && promises.is_empty() {
-            true => None,
-            false => {
-                // What is at work when the pod is called back.
-                let at = std::cell::Cell::new(("VolumeBinding", "binding volumes: "));
-                let work = async {
-                    storage.bind(&client, &pod.info.pod, &node, plan).await?;
-                    at.set(("DynamicResources", ""));
-                    devices.write(&client, &pod.info.pod, &mut promises).await?;
-                    if Devices::must_wait(&promises) {
-                        events::waits_for_devices(&inner.recorder, &pod.info, &node, pod.causes.clone());
-                        devices.wait(ctx, &mut promises).await?;
-                    }
-                    Ok(())
-                };
-                let done = inner.pre_bind.add(uid).unless_cancelled(work).await;
-                inner.pre_bind.remove(uid);
-                let (plugin, about) = at.get();
-                let done = done.unwrap_or_else(|| Err(format!("{about}preempted by DefaultPreemption")));
-                done.err().map(|why| (plugin, why))
-            }
+        let failed = if plan.is_empty() && promises.is_empty() {
+            None
+        } else {
+            // What is at work when the pod is called back.
+            let at = std::cell::Cell::new(("VolumeBinding", "binding volumes: "));
+            let work = async {
+                storage.bind(&client, &pod.info.pod, &node, plan).await?;
+                at.set(("DynamicResources", ""));
+                devices.write(&client, &pod.info.pod, &mut promises).await?;
+                if Devices::must_wait(&promises) {
+                    events::waits_for_devices(&inner.recorder, &pod.info, &node, pod.causes.clone());
+                    devices.wait(ctx, &mut promises).await?;
+                }
+                Ok(())
+            };
+            let done = inner.pre_bind.add(uid).unless_cancelled(work).await;
+            inner.pre_bind.remove(uid);
+            let (plugin, about) = at.get();
+            let done = done.unwrap_or_else(|| Err(format!("{about}preempted by DefaultPreemption")));
+            done.err().map(|why| (plugin, why))
         };
         if let Some((plugin, why)) = failed {
             inner.binding.set(inner.binding.get().saturating_sub(1));

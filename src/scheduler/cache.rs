@@ -2,7 +2,7 @@
 //! (`pkg/scheduler/backend/cache`).
 
 use crate::devices::Devices;
-use crate::node_info::{Group, NodeInfo, PodInfo, PodKey};
+use crate::node_info::{Group, NodeInfo, PodInfo, PodKey, ZONE};
 use crate::storage::Storage;
 use api::core_v1::{Node, Pod};
 use api::{Map, Rev, Str};
@@ -27,7 +27,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// The node of that name.
     pub fn node(&self, name: &str) -> Option<&Rc<NodeInfo>> {
-        (!name.is_empty()).then(|| self.nodes.iter().find(|n| **n.name() == *name)).flatten()
+        if name.is_empty() {
+            return None;
+        }
+        self.nodes.iter().find(|n| **n.name() == *name)
     }
     /// The labels of a namespace.
     pub fn namespace_labels(&self, name: &str) -> Map<Str> {
@@ -235,7 +238,7 @@ impl Cache {
 
 fn zone(node: &Node) -> (Option<&Str>, Option<&Str>) {
     let label = |key: &str| node.metadata.labels.get(key);
-    (label("topology.kubernetes.io/region"), label("topology.kubernetes.io/zone"))
+    (label("topology.kubernetes.io/region"), label(ZONE))
 }
 
 /// One node of each zone in turn (`node_tree.go`).

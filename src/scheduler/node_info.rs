@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-const ZONE: &str = "topology.kubernetes.io/zone";
+/// The label of a node's zone.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// A term of pod affinity, read once.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use super::node_affinity;
 use super::taint_toleration::tolerates;
 use crate::change::{About, Change, Hint};
 use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
-use crate::node_info::{GroupSelector, NodeInfo, PodInfo};
+use crate::node_info::{GroupSelector, NodeInfo, PodInfo, ZONE};
 use crate::verdict::Rejection;
 use api::Str;
 use api::core_v1::{Node, Pod, TopologySpreadConstraint};
@@ -34,7 +34,6 @@ pub static PLUGIN: Plugin = Plugin {
 };
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
-const ZONE: &str = "topology.kubernetes.io/zone";
 const UNEVEN: &str = "node(s) didn't match pod topology spread constraints";
 const NO_LABEL: &str = "node(s) didn't match pod topology spread constraints (missing required label)";
 
