@@ -22,11 +22,11 @@ pub fn flow(look: Look, cluster: &Held<Cluster>, dense: bool) -> Html {
             <div class="two">{ map_cards::managers(look, cluster, None) }{ map_cards::scheduler(look, cluster, None) }</div>
             <svg class="link" viewBox="0 0 390 18" height="18" preserveAspectRatio="none" aria-hidden="true"><path class="wire" d="M195 -90V18"/></svg>
             if dense {
-                <div class="stack">{ for cluster.zones().into_iter().map(|zone| {
+                <div class="stack">{ for cluster.zones().into_iter().enumerate().map(|(turn, zone)| {
                     let count = cluster.nodes.values().filter(|n| n.zone == zone).count();
                     let rect = Rect { x: 0.0, y: 0.0, w: 336.0, h: least_height(336.0, count).max(120.0) };
                     html! { <div class="zoneholder" style={format!("height:{}px", rect.h)}>
-                        <Zone key={zone.clone()} cluster={cluster.clone()} zone={zone.clone()} {rect} seconds={look.now / 1_000_000_000} selected={look.selected.cloned()}/></div> }
+                        <Zone key={zone.clone()} {turn} cluster={cluster.clone()} zone={zone.clone()} {rect} seconds={look.now / 1_000_000_000} selected={look.selected.cloned()}/></div> }
                 }) }</div>
             } else {
                 <div class="stack">{ for cluster.nodes.values().map(|node| map_nodes::node(look, node, &cluster.pods_on(node.id), None)) }</div>

@@ -14,6 +14,9 @@ const TRAVEL: f64 = 620.0;
 const MAX_LIGHTS: usize = 48;
 /// Messages on a line within [`WINDOW`] from which it is drawn bright instead.
 const MANY: u32 = 12;
+/// Messages on all lines within [`WINDOW`] from which none gets a light: they could not be told apart, and each would
+/// be drawn anew with every picture of the screen.
+const RUSH: u32 = 400;
 /// Milliseconds over which messages on a line are counted.
 const WINDOW: f64 = 600.0;
 
@@ -65,6 +68,12 @@ fn now() -> f64 {
     web_sys::window().and_then(|w| w.performance()).map_or(0.0, |p| p.now())
 }
 
+/// Counters stand in for lights where motion is unwelcome, and are not drawn elsewhere.
+fn counts_instead() -> bool {
+    let query = |window: web_sys::Window| window.match_media("(prefers-reduced-motion: reduce)").ok().flatten();
+    web_sys::window().and_then(query).is_some_and(|list| list.matches())
+}
+
 impl Lights {
     fn take(&mut self, props: &LightsProps) {
         let (number, messages) = &*props.batch;
@@ -74,6 +83,8 @@ impl Lights {
         self.seen = *number;
         let at = now();
         let column = |id: NodeId| props.columns.get(&id).copied();
+        let lately = self.traffic.values().filter(|t| at - t.since < WINDOW * 2.0).map(|t| t.count);
+        let rush = lately.fold(0u32, u32::saturating_add) > RUSH;
         for message in messages {
             let Some(wire) = props.plan.wire_of(message.from, message.to, column) else { continue };
             *self.total.entry(wire).or_default() += u64::from(message.count.max(1));
@@ -90,7 +101,7 @@ impl Lights {
             if matches!(message.kind, MessageKind::Heartbeat | MessageKind::Raft) || traffic.busy || traffic.many() {
                 continue;
             }
-            if props.speed_milli > 10_000 || self.lights.len() >= MAX_LIGHTS {
+            if rush || props.speed_milli > 10_000 || self.lights.len() >= MAX_LIGHTS {
                 continue;
             }
             if let Some(mut points) = props.plan.way(message.from, message.to, column) {
@@ -175,7 +186,8 @@ impl Component for Lights {
                 <path {class} pathLength="100" d={l.path.clone()}/>
             </g> }
         });
-        let tallies = plan.wires.iter().filter_map(|w| {
+        let counts = counts_instead();
+        let tallies = plan.wires.iter().filter(|_| counts).filter_map(|w| {
             let total = self.total.get(&w.ends)?;
             let (x, y) = *w.points.last()?;
             (*total > 0 && !w.trunk && w.ends != WireEnds::Kubectl).then(|| {

@@ -145,8 +145,8 @@ fn placed(
             { map_cards::scheduler(look, cluster, Some(&plan.scheduler)) }
             { plan.cloud.as_ref().map(|rect| map_cards::cloud(look, cluster, rect)).unwrap_or_default() }
             if dense {
-                { for zones.iter().zip(&plan.columns).map(|(zone, rect)| html! {
-                    <Zone key={zone.clone()} cluster={props.cluster.clone()} zone={zone.clone()} rect={*rect} seconds={look.now / 1_000_000_000} selected={props.selected.clone()}/>
+                { for zones.iter().zip(&plan.columns).enumerate().map(|(turn, (zone, rect))| html! {
+                    <Zone key={zone.clone()} {turn} cluster={props.cluster.clone()} zone={zone.clone()} rect={*rect} seconds={look.now / 1_000_000_000} selected={props.selected.clone()}/>
                 }) }
             } else {
                 { for nodes.iter().zip(&plan.columns).map(|(node, rect)| map_nodes::node(look, node, &cluster.pods_on(node.id), Some(rect))) }

@@ -6,15 +6,21 @@ use crate::cluster::{self, Cluster, NodeHealth};
 use crate::dense::{Cells, Dots, cells};
 use crate::format;
 use crate::layout::Rect;
+use gloo_timers::callback::Timeout;
 use std::rc::Rc;
 use view::{NodeView, PodState, Subject};
 use yew::prelude::*;
 
+/// Milliseconds of a picture of the screen.
+const PICTURE: u32 = 16;
+
 /// Props of [`Zone`].
-#[derive(Properties, PartialEq)]
+#[derive(Properties, PartialEq, Clone)]
 pub struct ZoneProps {
     /// The cluster.
     pub cluster: Held<Cluster>,
+    /// Which of the zones it is.
+    pub turn: usize,
     /// The zone's name.
     pub zone: String,
     /// Its box.
@@ -30,9 +36,48 @@ pub fn least_height(width: f64, nodes: usize) -> f64 {
     cells(width - 18.0, 120.0, nodes).height + 46.0
 }
 
+/// A zone that takes what is new in its cells in its turn: a picture of the screen for the rest of the page, then one
+/// for each zone. All in one picture took longer than a picture has.
+pub struct Zone {
+    shown: ZoneProps,
+    waiting: Option<Timeout>,
+}
+
+impl Component for Zone {
+    type Message = ();
+    type Properties = ZoneProps;
+
+    fn create(ctx: &Context<Self>) -> Self {
+        Zone { shown: ctx.props().clone(), waiting: None }
+    }
+
+    fn changed(&mut self, ctx: &Context<Self>, _: &ZoneProps) -> bool {
+        let props = ctx.props();
+        let only_news = (props.rect, &props.selected) == (self.shown.rect, &self.shown.selected);
+        if only_news && self.waiting.is_none() {
+            let link = ctx.link().clone();
+            let turn = u32::try_from(props.turn % 3).unwrap_or(0) + 1;
+            self.waiting = Some(Timeout::new(PICTURE * turn, move || link.send_message(())));
+        } else if !only_news {
+            self.shown = props.clone();
+        }
+        !only_news
+    }
+
+    fn update(&mut self, ctx: &Context<Self>, (): ()) -> bool {
+        self.waiting = None;
+        self.shown = ctx.props().clone();
+        true
+    }
+
+    fn view(&self, _: &Context<Self>) -> Html {
+        html! { <ZoneBox ..self.shown.clone()/> }
+    }
+}
+
 /// A box a zone, a cell a node, a dot a pod.
 #[component]
-pub fn Zone(props: &ZoneProps) -> Html {
+fn ZoneBox(props: &ZoneProps) -> Html {
     let page = super::use_page();
     let hovered = use_state(|| None::<usize>);
     let nodes: Vec<Rc<NodeView>> = props.cluster.nodes.values().filter(|n| n.zone == props.zone).cloned().collect();
@@ -173,8 +218,8 @@ fn Cell(props: &CellProps) -> Html {
     );
     let dots = Dots::of(&props.cells, props.index, &props.states);
     html! { <>
-        <rect {class} x={(r.x + 0.5).to_string()} y={(r.y + 0.5).to_string()} width={r.w.to_string()} height={r.h.to_string()} rx="3"/>
-        { for dots.paths().into_iter().map(|(class, d)| html! { <path {class} d={d.to_string()}/> }) }
+        <rect key="cell" {class} x={(r.x + 0.5).to_string()} y={(r.y + 0.5).to_string()} width={r.w.to_string()} height={r.h.to_string()} rx="3"/>
+        { for dots.paths().into_iter().map(|(class, d)| html! { <path key={class} {class} d={d.to_string()}/> }) }
     </> }
 }
 

@@ -47,7 +47,10 @@ const ROWS_EVERY: u64 = 150_000;
 const RUSH_EVERY: u64 = 300_000;
 /// Log lines at once that are a rush.
 const RUSH: usize = 40;
-/// Nodes beyond which the control plane is told with every third frame while the cluster is moving: its numbers rush by.
+/// The same of a cluster of many nodes: its map is dear to draw, and what it shows is a crowd.
+const CROWD_EVERY: u64 = 64_000;
+/// Nodes that are many. While their cluster is moving, the control plane is told with every other frame: its numbers
+/// rush by.
 const MANY_NODES: usize = 20;
 /// Wall microseconds between looks of the inspector.
 const INSPECT_EVERY: u64 = 250_000;
@@ -488,10 +491,18 @@ impl Session {
         self.outbox.extend(self.manifest.collect());
     }
 
+    fn frame_every(&self) -> u64 {
+        if self.has_many_nodes() { CROWD_EVERY } else { FRAME_EVERY }
+    }
+
+    fn has_many_nodes(&self) -> bool {
+        self.world.machines().nodes().len() > MANY_NODES
+    }
+
     /// Sends what the page wants to see, if it is time.
     fn look(&mut self, wall: u64) {
         let moving = !matches!(self.mode, Mode::Paused | Mode::Holding);
-        let due = wall.saturating_sub(self.framed) >= if self.dirty { FRAME_EVERY } else { TICK_EVERY };
+        let due = wall.saturating_sub(self.framed) >= if self.dirty { self.frame_every() } else { TICK_EVERY };
         if self.frame == self.acknowledged && (self.frame == 0 || due && (self.dirty || moving)) {
             self.framed = wall;
             self.dirty = false;
@@ -537,8 +548,8 @@ impl Session {
     fn send_frame(&mut self) {
         self.frame += 1;
         let still = matches!(self.mode, Mode::Paused | Mode::Holding);
-        let many = self.world.machines().nodes().len() > MANY_NODES;
-        let mut frame = self.observer.frame(&self.world, still || !many || self.frame.is_multiple_of(3));
+        let many = self.has_many_nodes();
+        let mut frame = self.observer.frame(&self.world, still || !many || self.frame.is_multiple_of(2));
         frame.number = self.frame;
         frame.full = self.frame == 1;
         frame.clock.now = self.now();
@@ -612,7 +623,7 @@ impl Session {
         let frame_waits = self.frame == self.acknowledged && self.dirty;
         match self.mode {
             Mode::Paused | Mode::Holding => {
-                (frame_waits || self.selection.is_some() && self.inspected == 0).then_some(FRAME_EVERY)
+                (frame_waits || self.selection.is_some() && self.inspected == 0).then_some(self.frame_every())
             }
             Mode::Running if self.behind => Some(0),
             Mode::Running => Some(POLL_EVERY),
