@@ -28,7 +28,7 @@ pub enum Face {
     Finalize,
     /// A signing request's approval.
     Approval,
-    /// A pod's ephemeral containers or resources: the main rules, validated by kind.
+    /// A pod's ephemeral containers or resources: the main rules for that part alone, validated by kind.
     Other,
 }
 
@@ -249,6 +249,7 @@ impl Call {
                 if self.resource().kind.subresource("status").is_some() {
                     new.assign("status", old);
                 }
+                (strategy.narrow)(&self.subresource, new, old);
                 (strategy.prepare_update)(new, old, now);
                 if strategy.generation.grows(new, old)
                     && let Some(metadata) = new.metadata_mut()

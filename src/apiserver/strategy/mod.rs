@@ -95,6 +95,9 @@ pub struct Strategy {
     pub prepare_status: fn(&mut dyn Object, &dyn Object),
     /// Before an update of `approval` is validated: (new, old).
     pub prepare_approval: fn(&mut dyn Object, &dyn Object, &Moment),
+    /// Before an update of a subresource that shows the whole object is validated: (subresource, new, old). Puts back
+    /// what is not the subresource's.
+    pub narrow: fn(&str, &mut dyn Object, &dyn Object),
     /// What defaulting does to the object once more when it is read from the store.
     pub read_back: fn(&mut dyn Object),
     /// The grace period of a deletion in seconds, for kinds that are deleted gracefully: (object, asked for).
@@ -106,6 +109,7 @@ pub struct Strategy {
 fn nothing_on_create(_: &mut dyn Object, _: &Moment) {}
 fn nothing_on_update(_: &mut dyn Object, _: &dyn Object, _: &Moment) {}
 fn nothing_on_status(_: &mut dyn Object, _: &dyn Object) {}
+fn nothing_to_narrow(_: &str, _: &mut dyn Object, _: &dyn Object) {}
 fn nothing_on_reading(_: &mut dyn Object) {}
 fn no_warnings(_: &dyn Object) -> Vec<String> {
     Vec::new()
@@ -127,6 +131,7 @@ impl Strategy {
         prepare_update: nothing_on_update,
         prepare_status: nothing_on_status,
         prepare_approval: nothing_on_update,
+        narrow: nothing_to_narrow,
         read_back: nothing_on_reading,
         grace: None,
         warnings: no_warnings,
@@ -135,7 +140,7 @@ impl Strategy {
 
 const SPEC: Generation = Generation::On(&["spec"]);
 
-/// A status update changes nothing of the metadata (apimachinery's `ResetObjectMetaForStatus`).
+/// An update of the status, or of a part, changes nothing of the metadata (apimachinery's `ResetObjectMetaForStatus`).
 fn only_status(new: &mut dyn Object, old: &dyn Object) {
     if let (Some(metadata), Some(before)) = (new.metadata_mut(), old.metadata()) {
         metadata.labels = before.labels.clone();

@@ -3,7 +3,7 @@
 use api::core_v1::{Container, Pod, PodCondition, PodSpec};
 use api::{Object, Str, Time};
 
-use super::{Generation, Moment, SPEC, Strategy};
+use super::{Generation, Moment, SPEC, Strategy, only_status};
 
 pub(super) static STRATEGIES: &[Strategy] = &[
     Strategy {
@@ -13,6 +13,7 @@ pub(super) static STRATEGIES: &[Strategy] = &[
         prepare_create,
         prepare_update,
         prepare_status,
+        narrow,
         grace: Some(grace),
         ..Strategy::ORDINARY
     },
@@ -74,6 +75,47 @@ fn prepare_status(object: &mut dyn Object, old: &dyn Object) {
     if new.status.observed_generation == 0 && old.status.observed_generation != 0 {
         new.status.make().observed_generation = old.status.observed_generation;
     }
+}
+
+/// Through `ephemeralcontainers` a pod changes its ephemeral containers, through `resize` its resources and resize
+/// policies; the rest of what was sent is passed over.
+fn narrow(subresource: &str, object: &mut dyn Object, old: &dyn Object) {
+    let Some(before) = old.downcast_ref::<Pod>() else { return };
+    let Some(pod) = object.downcast_mut::<Pod>() else { return };
+    let mut spec = before.spec.clone();
+    match subresource {
+        "ephemeralcontainers" => spec.make().ephemeral_containers = pod.spec.ephemeral_containers.clone(),
+        "resize" => {
+            // Other containers than before are for validation to refuse.
+            let lists = [
+                (&pod.spec.containers, &before.spec.containers),
+                (&pod.spec.init_containers, &before.spec.init_containers),
+            ];
+            if lists.iter().any(|(new, old)| new.len() != old.len()) {
+                return;
+            }
+            let [containers, init_containers] = lists.map(|(new, old)| resized(new, old));
+            let made = spec.make();
+            (made.containers, made.init_containers) = (containers, init_containers);
+            made.resources = pod.spec.resources.clone();
+        }
+        _ => return,
+    }
+    pod.spec = spec;
+    only_status(pod, old);
+}
+
+/// The containers as they were, with the new resources and resize policies; as they are where one was renamed.
+fn resized(new: &api::List<Container>, old: &api::List<Container>) -> api::List<Container> {
+    if new.iter().zip(old.iter()).any(|(new, old)| new.name != old.name) {
+        return new.clone();
+    }
+    let mut kept = old.clone();
+    for (container, new) in kept.make().iter_mut().zip(new.iter()) {
+        container.resources = new.resources.clone();
+        container.resize_policy = new.resize_policy.clone();
+    }
+    kept
 }
 
 /// A pod gets the time asked for, or its own; one that runs nowhere or has ended goes at once.

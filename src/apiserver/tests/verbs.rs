@@ -327,3 +327,45 @@ fn bodies_in_json_are_read_strictly_when_asked() {
         assert_eq!(dynamic(&*created.body, &["data", "debug"]), "on");
     });
 }
+
+#[test]
+fn a_part_of_a_pod_is_changed_through_its_subresource_and_nothing_else() {
+    with_server(|_, client, _| async move {
+        let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
+        client.create_json("default", account).await.unwrap();
+        let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{
+            "containers":[{"name":"c","image":"busybox","resources":{"requests":{"cpu":"100m"}}}]}}"#;
+        client.create_json("default", pod).await.unwrap();
+        let patch = |subresource: &'static str, body: &'static str| {
+            let body = Body::Bytes(Rc::from(body.as_bytes()));
+            client.object(Verb::Patch(PatchType::Strategic), Pod::KIND, [subresource, "default", "p"], body)
+        };
+        let sent = r#"{"metadata":{"labels":{"a":"b"}},"spec":{"activeDeadlineSeconds":9,
+            "containers":[{"name":"c","image":"nginx","resources":{"requests":{"cpu":"200m"}}}]}}"#;
+        patch("resize", sent).await.unwrap();
+        let sent = r#"{"metadata":{"labels":{"a":"b"}},"spec":{"activeDeadlineSeconds":9,
+            "ephemeralContainers":[{"name":"e","image":"busybox"}],"containers":[{"name":"c","image":"nginx"}]}}"#;
+        patch("ephemeralcontainers", sent).await.unwrap();
+        let pod = client.get::<Pod>("default", "p").await.unwrap();
+        let container = pod.spec.containers.first().unwrap();
+        assert_eq!(
+            (&*container.image, container.resources.requests.get("cpu").unwrap().milli_value()),
+            ("busybox", 200)
+        );
+        assert_eq!(
+            (pod.spec.active_deadline_seconds, pod.metadata.labels.len(), pod.metadata.generation),
+            (None, 0, 3)
+        );
+        assert_eq!(pod.spec.ephemeral_containers.len(), 1);
+        let renamed = r#"[{"op":"replace","path":"/spec/containers/0/name","value":"d"}]"#;
+        let body = Body::Bytes(Rc::from(renamed.as_bytes()));
+        let refused = client.object(Verb::Patch(PatchType::Json), Pod::KIND, ["resize", "default", "p"], body).await;
+        assert!(
+            refused
+                .map(|_| ())
+                .unwrap_err()
+                .to_string()
+                .contains("containers may not be renamed or reordered on resize")
+        );
+    });
+}

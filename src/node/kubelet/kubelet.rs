@@ -381,7 +381,7 @@ impl Kubelet {
 
     /// What the generator saw of a pod.
     fn pod_events(self: &Rc<Self>, uid: &Str, events: &[PodEvent]) {
-        if events.iter().any(|e| matches!(e, PodEvent::Started(_) | PodEvent::Died(_))) {
+        if events.iter().any(|e| matches!(e, PodEvent::Started(_) | PodEvent::Died(_) | PodEvent::Sync)) {
             self.sync_soon(uid);
         }
         for event in events {

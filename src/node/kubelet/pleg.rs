@@ -28,6 +28,8 @@ pub enum PodEvent {
     Died(Str),
     /// It was removed.
     Removed(Str),
+    /// Somebody asked for a look, and there was nothing of the above.
+    Sync,
 }
 
 /// The records, and when they were true.
@@ -40,6 +42,8 @@ pub struct Pleg {
     observed_pods: RefCell<BTreeMap<Str, Instant>>,
     /// Pods to be looked at now. Bounded by the number of pods.
     requested: RefCell<BTreeSet<Str>>,
+    /// Pods whose next look is told of even if nothing happened to their containers. Bounded by the number of pods.
+    reinspected: RefCell<BTreeSet<Str>>,
     listed: Notify,
     /// Somebody waits for a relist after this moment.
     wanted: Cell<Option<Instant>>,
@@ -58,6 +62,7 @@ impl Pleg {
             observed: Cell::new(Instant::ZERO),
             observed_pods: RefCell::default(),
             requested: RefCell::default(),
+            reinspected: RefCell::default(),
             listed: Notify::new(),
             wanted: Cell::new(None),
             wanting: Notify::new(),
@@ -112,6 +117,11 @@ impl Pleg {
         self.wanting.notify();
     }
 
+    /// Has a pod's next look told of even if nothing happened to its containers (`RequestReinspect`).
+    pub fn reinspect(&self, uid: &Str) {
+        self.reinspected.borrow_mut().insert(uid.clone());
+    }
+
     async fn relist_pod(&self, uid: &Str, report: &impl Fn(&Str, &[PodEvent])) {
         let Ok(Reply::Pod(new)) = self.runtime.call(Call::PodStatus(uid.clone())).await else { return };
         let looked = self.ctx.now();
@@ -125,7 +135,10 @@ impl Pleg {
 
     /// Takes a pod's new record; what happened since the old one.
     fn take(&self, uid: &Str, new: Rc<PodRecord>) -> Vec<PodEvent> {
-        let events = compare(&self.record(uid), &new);
+        let mut events = compare(&self.record(uid), &new);
+        if self.reinspected.borrow_mut().remove(uid) && events.is_empty() {
+            events.push(PodEvent::Sync);
+        }
         if new.sandboxes.is_empty() && new.containers.is_empty() {
             self.records.borrow_mut().remove(uid);
             self.observed_pods.borrow_mut().remove(uid);

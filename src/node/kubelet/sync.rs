@@ -193,6 +193,7 @@ impl Run<'_> {
     async fn update(&mut self, updates: Vec<(Str, Container)>) {
         let (kubelet, pod) = (self.kubelet, self.pod);
         for (id, container) in updates {
+            kubelet.pleg.reinspect(&pod.metadata.uid);
             if let Err(why) = resize::update(kubelet, pod, &id, &container).await {
                 resize::failed(kubelet, pod, &why);
                 self.fail("ResizePodInPlace", &pod.metadata.uid, "ResizePodInPlaceError", &why);

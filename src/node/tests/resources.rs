@@ -155,6 +155,29 @@ fn a_resize_is_given_or_deferred() {
 }
 
 #[test]
+fn new_limits_are_seen_at_the_next_look_at_the_runtime() {
+    with_node(|world| async move {
+        world
+            .run("grows", |pod| {
+                let mut one = container("app", "nginx:1.27");
+                one.resources.requests = Map::from([("cpu", Quantity::parse("100m").unwrap())]);
+                one.resources.limits = Map::from([("cpu", Quantity::parse("200m").unwrap())]);
+                pod.spec.make().containers = [one].into();
+            })
+            .await;
+        world.until_ready("grows").await;
+        world.sleep(2.0).await;
+        let patch = r#"{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"150m"},"limits":{"cpu":"300m"}}}]}}"#;
+        world.client.patch::<Pod>("default", "grows", PatchType::Strategic, patch, "resize").await.unwrap();
+        world.sleep(4.0).await;
+        let pod = world.pod("grows").await;
+        let status = pod.status.container_statuses.first().unwrap();
+        assert_eq!(status.resources.get().unwrap().limits.get("cpu").unwrap().canonical(), "300m");
+        assert_eq!(condition(&pod, "PodResizeInProgress").0, "");
+    });
+}
+
+#[test]
 fn an_ephemeral_container_joins_a_running_pod() {
     with_node(|world| async move {
         world.run("web", |_| {}).await;
