@@ -3,7 +3,8 @@
 // From the page: ArrayBuffers; the first one starts the world, each further one is an input.
 // To the page: ArrayBuffers (what the world answered), `{failed: {file, arrived, why}}` when its program, or the second
 // half of it, did not arrive or could not be started, `{crashed: {message, stack}}` when it trapped or panicked; after
-// either nothing more comes.
+// either nothing more comes. "alive?" is answered by `{alive: true}`, and `{fetching: true}` says that nothing will be
+// until `{fetching: false}`.
 
 const build = new URL(import.meta.url).search;
 let world = null;
@@ -86,6 +87,7 @@ const expectRest = (first) => {
   const there = () => table.get(table.length - 1) !== null;
   const join = (module) => { if (!there()) new WebAssembly.Instance(module, { "~": first }); };
   const fetchNow = () => {
+    self.postMessage({ fetching: true });
     const request = new XMLHttpRequest();
     request.open("GET", REST, false);
     request.responseType = "arraybuffer";
@@ -96,6 +98,7 @@ const expectRest = (first) => {
     }
     if (request.status !== 200) throw new NotLoaded("world_rest.wasm", false, `${request.status} ${request.statusText}`);
     join(new WebAssembly.Module(request.response));
+    self.postMessage({ fetching: false });
   };
   table.set(0, new WebAssembly.Instance(new WebAssembly.Module(PASS_ON), { a: { b: fetchNow } }).exports.c);
   // What fails here is tried again when it is needed.
@@ -104,6 +107,7 @@ const expectRest = (first) => {
 
 let World = null;
 self.onmessage = ({ data }) => {
+  if (data === "alive?") return self.postMessage({ alive: true });
   const bytes = new Uint8Array(data);
   if (World === null) waiting.push(bytes);
   else take(bytes);

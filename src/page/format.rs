@@ -26,12 +26,20 @@ pub fn clock_full(epoch_unix_nanos: i64, now: u64) -> String {
     text
 }
 
-/// A countdown in a sentence: `0.15 s`, `8 s`, `4 m 36 s`, `2 h 5 m`; in Korean `4분 36초`.
+/// Units of time: English words stand apart from their number, Korean ones don't.
+fn unit(lang: Lang, en: &'static str) -> &'static str {
+    match (lang, en) {
+        (Lang::Ko, " ms") => "ms",
+        (Lang::Ko, " s") => "초",
+        (Lang::Ko, " min") => "분",
+        (Lang::Ko, " h") => "시간",
+        (_, en) => en,
+    }
+}
+
+/// A countdown in a sentence: `0.15 s`, `8 s`, `4 min 36 s`, `2 h 5 min`; in Korean `4분 36초`.
 pub fn span(lang: Lang, nanos: u64) -> String {
-    let (s, m, h) = match lang {
-        Lang::En => (" s", " m ", " h "),
-        Lang::Ko => ("초", "분 ", "시간 "),
-    };
+    let (s, m, h) = (unit(lang, " s"), unit(lang, " min"), unit(lang, " h"));
     let seconds = nanos / SECOND;
     if nanos < SECOND {
         format!("{:.2}{s}", nanos as f64 / SECOND as f64)
@@ -44,46 +52,55 @@ pub fn span(lang: Lang, nanos: u64) -> String {
         }
     } else if seconds < 120 {
         format!("{seconds}{s}")
-    } else if seconds < 3600 {
-        let rest = seconds % 60;
-        if rest == 0 { format!("{}{}", seconds / 60, m.trim_end()) } else { format!("{}{m}{rest}{s}", seconds / 60) }
     } else {
-        format!("{}{h}{}{}", seconds / 3600, seconds / 60 % 60, m.trim_end())
+        let (large, small) = match seconds < 3600 {
+            true => ((seconds / 60, m), (seconds % 60, s)),
+            false => ((seconds / 3600, h), (seconds / 60 % 60, m)),
+        };
+        let rest = if small.0 == 0 { String::new() } else { format!(" {}{}", small.0, small.1) };
+        format!("{}{}{rest}", large.0, large.1)
     }
 }
 
-/// A lease's rest with one decimal: `13.6 s`.
-pub fn tenths(nanos: u64) -> String {
-    format!("{}.{} s", nanos / SECOND, nanos % SECOND / (100 * MILLI))
+/// The same in whole seconds: `8 s`, `4 min 36 s`.
+pub fn whole(lang: Lang, nanos: u64) -> String {
+    if nanos < SECOND { format!("0{}", unit(lang, " s")) } else { span(lang, nanos / SECOND * SECOND) }
 }
 
-/// Age of a heartbeat in whole seconds: `3 s`.
-pub fn age(nanos: u64) -> String {
+/// A lease's rest with one decimal: `13.6 s`.
+pub fn tenths(lang: Lang, nanos: u64) -> String {
+    format!("{}.{}{}", nanos / SECOND, nanos % SECOND / (100 * MILLI), unit(lang, " s"))
+}
+
+/// Age of a heartbeat, where there is little room: `3 s`, `12 min`.
+pub fn age(lang: Lang, nanos: u64) -> String {
     let seconds = nanos / SECOND;
-    if seconds < 600 { format!("{seconds} s") } else { format!("{} m", seconds / 60) }
+    if seconds < 120 {
+        format!("{seconds}{}", unit(lang, " s"))
+    } else {
+        format!("{}{}", seconds / 60, unit(lang, " min"))
+    }
 }
 
 /// How long after something: `+6 ms`, `+331 ms`, `+1.24 s`, `+41 s`.
-pub fn after(nanos: u64) -> String {
+pub fn after(lang: Lang, nanos: u64) -> String {
     if nanos < SECOND {
-        format!("+{} ms", nanos / MILLI)
+        format!("+{}{}", nanos / MILLI, unit(lang, " ms"))
     } else if nanos < 10 * SECOND {
-        format!("+{}.{:02} s", nanos / SECOND, nanos % SECOND / (10 * MILLI))
-    } else if nanos < 120 * SECOND {
-        format!("+{} s", nanos / SECOND)
+        format!("+{}.{:02}{}", nanos / SECOND, nanos % SECOND / (10 * MILLI), unit(lang, " s"))
     } else {
-        format!("+{} m {} s", nanos / SECOND / 60, nanos / SECOND % 60)
+        format!("+{}", whole(lang, nanos))
     }
 }
 
 /// A latency: `0.8 ms`, `5.2 ms`, `12 ms`, `1.3 s`.
-pub fn latency(micros: u32) -> String {
+pub fn latency(lang: Lang, micros: u32) -> String {
     if micros < 10_000 {
-        format!("{}.{} ms", micros / 1000, micros % 1000 / 100)
+        format!("{}.{}{}", micros / 1000, micros % 1000 / 100, unit(lang, " ms"))
     } else if micros < 1_000_000 {
-        format!("{} ms", micros / 1000)
+        format!("{}{}", micros / 1000, unit(lang, " ms"))
     } else {
-        format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000)
+        format!("{}.{}{}", micros / 1_000_000, micros % 1_000_000 / 100_000, unit(lang, " s"))
     }
 }
 
@@ -135,6 +152,15 @@ pub fn speed(milli: u32) -> String {
     } else {
         let text = format!("x{}.{:03}", milli / 1000, milli % 1000);
         text.trim_end_matches('0').to_string()
+    }
+}
+
+/// A measured speed: `x0.42`, `x3.7`, `x140`.
+pub fn reached(milli: u32) -> String {
+    match milli {
+        0..1000 => format!("x0.{:02}", milli / 10),
+        1000..10_000 => format!("x{}.{}", milli / 1000, milli % 1000 / 100),
+        _ => format!("x{}", milli / 1000),
     }
 }
 
@@ -200,14 +226,20 @@ mod tests {
         assert_eq!(clock(-(SECOND as i64), 0), "23:59:59");
         assert_eq!(span(Lang::En, 150 * MILLI), "0.15 s");
         assert_eq!(span(Lang::En, 8 * SECOND), "8 s");
-        assert_eq!(span(Lang::En, 276 * SECOND), "4 m 36 s");
+        assert_eq!(span(Lang::En, 276 * SECOND), "4 min 36 s");
         assert_eq!(span(Lang::Ko, 276 * SECOND), "4분 36초");
-        assert_eq!(span(Lang::En, 300 * SECOND), "5 m");
+        assert_eq!(span(Lang::En, 300 * SECOND), "5 min");
+        assert_eq!(span(Lang::En, 7200 * SECOND), "2 h");
         assert_eq!(span(Lang::Ko, 7500 * SECOND), "2시간 5분");
-        assert_eq!(tenths(13 * SECOND + 649 * MILLI), "13.6 s");
-        assert_eq!(after(331 * MILLI), "+331 ms");
-        assert_eq!(after(1240 * MILLI), "+1.24 s");
-        assert_eq!(latency(5_240), "5.2 ms");
+        assert_eq!(whole(Lang::En, 3999 * MILLI), "3 s");
+        assert_eq!(whole(Lang::Ko, 999 * MILLI), "0초");
+        assert_eq!(tenths(Lang::En, 13 * SECOND + 649 * MILLI), "13.6 s");
+        assert_eq!(tenths(Lang::Ko, 13 * SECOND + 649 * MILLI), "13.6초");
+        assert_eq!((age(Lang::En, 119 * SECOND), age(Lang::Ko, 130 * SECOND)), ("119 s".into(), "2분".into()));
+        assert_eq!(after(Lang::En, 331 * MILLI), "+331 ms");
+        assert_eq!(after(Lang::Ko, 1240 * MILLI), "+1.24초");
+        assert_eq!(after(Lang::En, 150 * SECOND), "+2 min 30 s");
+        assert_eq!((latency(Lang::En, 5_240), latency(Lang::Ko, 5_240)), ("5.2 ms".into(), "5.2ms".into()));
     }
 
     #[test]
@@ -221,6 +253,7 @@ mod tests {
         assert_eq!(speed(1000), "x1");
         assert_eq!(speed(10), "x0.01");
         assert_eq!(speed(1_000_000), "x1000");
+        assert_eq!((reached(140_312), reached(3_780), reached(420)), ("x140".into(), "x3.7".into(), "x0.42".into()));
     }
 
     #[test]

@@ -130,6 +130,9 @@ const RADIUS: f64 = 9.0;
 /// Distance of lines in the channel.
 const LANE: f64 = 14.0;
 
+/// What the map's tools take beside the store in the narrowest maps.
+const TOOLS: f64 = 36.0;
+
 /// Lays the map out in a container of this size.
 pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
     let room = if width < 620.0 {
@@ -148,11 +151,14 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
     let member = if compact { 17.0 } else { 20.0 };
     let etcd_h = if compact { 37.0 } else { 42.0 } + member * counts.members.max(1) as f64;
     let etcd_w = match room {
-        Room::Compact => width - 2.0 * margin - if width < 420.0 { 0.0 } else { 100.0 },
-        Room::Medium => (width - 304.0).clamp(360.0, 480.0),
+        // The map's tools stand beside it: on both sides alike, or, where that is dear, on theirs only.
+        Room::Compact => width - 2.0 * margin - if width < 420.0 { TOOLS } else { 100.0 },
+        Room::Medium => (width - 304.0).clamp(320.0, 480.0),
         Room::Wide => (width * 0.53).clamp(480.0, 640.0),
     };
-    let etcd = Rect { x: middle - (etcd_w / 2.0).round(), y: 16.0, w: etcd_w.round(), h: etcd_h };
+    let narrow = compact && width < 420.0;
+    let etcd_x = if narrow { margin } else { middle - (etcd_w / 2.0).round() };
+    let etcd = Rect { x: etcd_x, y: 16.0, w: etcd_w.round(), h: etcd_h };
 
     // The doors.
     let door_gap: f64 = if compact { 12.0 } else { 26.0 };
@@ -160,7 +166,11 @@ pub fn plan(width: f64, height: f64, counts: &Counts) -> Plan {
     let door_y = etcd.bottom() + if counts.doors > 1 { door_gap.max(22.0) } else { door_gap };
     let count = counts.doors.max(1);
     let doors: Vec<Rect> = if count == 1 {
-        let w = if compact { etcd.w } else { (etcd.w - 32.0).max(380.0) };
+        let w = match (narrow, compact) {
+            (true, _) => width - 2.0 * margin,
+            (false, true) => etcd.w,
+            (false, false) => (etcd.w - 32.0).max(380.0),
+        };
         vec![Rect { x: middle - (w / 2.0).round(), y: door_y, w, h: door_h }]
     } else {
         let between = if compact { 6.0 } else { 36.0 };

@@ -18,6 +18,7 @@ pub mod readline;
 pub mod standing;
 pub mod term;
 pub mod ui;
+pub mod watch;
 pub mod words;
 pub mod yaml;
 

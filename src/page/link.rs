@@ -2,10 +2,15 @@
 
 use gloo_events::EventListener;
 use js_sys::{ArrayBuffer, Reflect, Uint8Array};
-use view::{Start, ToPage, ToWorld};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use view::{ManifestAction, Start, ToPage, ToWorld};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{MessageEvent, Worker, WorkerOptions, WorkerType};
 use yew::Callback;
+
+/// Inputs kept for a report.
+const MAX_INPUTS: usize = 50;
 
 /// Why the world could not be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,6 +28,10 @@ pub struct LoadFailure {
 pub enum LinkEvent {
     /// Messages, in order.
     Messages(Vec<ToPage>),
+    /// The worker is alive.
+    Alive,
+    /// The worker begins to fetch a part of its program, and answers nothing until it has it (false).
+    Fetching(bool),
     /// The world could not be loaded.
     Failed(LoadFailure),
     /// The world trapped or panicked, or its bytes can't be read.
@@ -37,6 +46,7 @@ pub enum LinkEvent {
 /// A running worker; dropping it ends the worker.
 pub struct Link {
     worker: Worker,
+    inputs: RefCell<VecDeque<String>>,
     _listeners: [EventListener; 3],
 }
 
@@ -69,17 +79,51 @@ impl Link {
         };
         let error = EventListener::new(&worker, "error", failed(events.clone()));
         let broken = EventListener::new(&worker, "messageerror", failed(events.clone()));
-        let link = Link { worker, _listeners: [message, error, broken] };
+        let link = Link { worker, inputs: RefCell::default(), _listeners: [message, error, broken] };
         link.send(&ToWorld::Start(start.clone()));
         Ok(link)
     }
 
+    /// Asks the worker whether it is alive.
+    pub fn ask(&self) {
+        let _ = self.worker.post_message(&JsValue::from_str("alive?"));
+    }
+
+    /// The reader's last inputs, oldest first.
+    pub fn inputs(&self) -> Vec<String> {
+        self.inputs.borrow().iter().cloned().collect()
+    }
+
     /// Sends a message. A worker that is gone hears nothing.
     pub fn send(&self, message: &ToWorld) {
+        if let Some(input) = input(message) {
+            let mut inputs = self.inputs.borrow_mut();
+            inputs.push_back(input);
+            if inputs.len() > MAX_INPUTS {
+                inputs.pop_front();
+            }
+        }
         let bytes = view::encode(message);
         let array = Uint8Array::from(bytes.as_slice());
         let _ = self.worker.post_message(&array.buffer());
     }
+}
+
+/// What a message says in a report; nothing for one that only looks.
+fn input(message: &ToWorld) -> Option<String> {
+    Some(match message {
+        ToWorld::Start(s) => {
+            format!("start: seed {}, {} nodes, {} zones, {} control planes", s.seed, s.nodes, s.zones, s.control_planes)
+        }
+        ToWorld::Command { text, .. } | ToWorld::Stdin { text, .. } => text.trim_end().to_string(),
+        ToWorld::Edited { text, .. } => format!("editor: {}", text.as_deref().unwrap_or("left")),
+        ToWorld::Interrupt { .. } => "^C".into(),
+        ToWorld::Manifest { action: ManifestAction::Check, .. } => return None,
+        ToWorld::Manifest { text, .. } => format!("manifest:\n{text}"),
+        ToWorld::Fault { line } => line.clone(),
+        ToWorld::Pace(pace) => format!("{pace:?}"),
+        _ => return None,
+    })
 }
 
 impl Drop for Link {
@@ -101,6 +145,12 @@ fn read(data: &JsValue) -> LinkEvent {
     if crashed.is_object() {
         let message = text(&field(&crashed, "message"));
         return LinkEvent::Crashed { message, stack: text(&field(&crashed, "stack")) };
+    }
+    if field(data, "alive").is_truthy() {
+        return LinkEvent::Alive;
+    }
+    if let Some(on) = field(data, "fetching").as_bool() {
+        return LinkEvent::Fetching(on);
     }
     let failed = field(data, "failed");
     LinkEvent::Failed(LoadFailure {

@@ -164,15 +164,25 @@ fn again(lang: Lang, facts: &ContainerFacts, left: Option<String>) -> Option<Lin
         (Some(left), 0) => lang
             .pick(format!("The kubelet starts it again in {left}."), format!("kubelet이 {left} 뒤에 다시 시작합니다.")),
         (Some(left), wait) => {
+            let over = facts.exit.as_ref().map_or(0, |e| e.ended_at.saturating_add(wait));
+            let late = facts.next_at.saturating_sub(over) / SECOND > 0 && over > 0;
             let wait = span(lang, wait);
-            lang.pick(
+            let rule = lang.pick(
+                format!("After each crash the kubelet waits twice as long, from 10 s up to 5 min: this time {wait}."),
                 format!(
-                    "After each crash the kubelet waits twice as long, 10 s to 5 min: now {wait}. It starts again in {left}."
+                    "kubelet은 컨테이너가 끝날 때마다 두 배로 기다립니다(10초에서 최대 5분). 이번에는 {wait}입니다."
                 ),
-                format!(
-                    "kubelet은 끝날 때마다 두 배로 기다립니다(10초에서 5분까지). 이번에는 {wait}이고, {left} 뒤에 다시 시작합니다."
+            );
+            let next = match late {
+                // The wait is over before the kubelet looks: the numbers differ by its period.
+                true => lang.pick(
+                    format!("It starts the container when it next looks at the pod after that, in {left}."),
+                    format!("그 뒤 kubelet이 Pod를 다음에 확인할 때, {left} 뒤에 다시 시작합니다."),
                 ),
-            )
+                false => lang
+                    .pick(format!("It starts the container again in {left}."), format!("{left} 뒤에 다시 시작합니다.")),
+            };
+            format!("{rule} {next}")
         }
         (None, _) if policy == "Always" => return None,
         (None, _) if facts.exit.as_ref().is_some_and(|e| e.code == 0) => lang.pick(
@@ -212,23 +222,37 @@ fn state(lang: Lang, process: &ProcessView, leads: bool) -> String {
     format!("{}: {word}", process.name)
 }
 
-/// What is said of work that nobody does.
-pub fn missing(lang: Lang, missing: &Missing, now: u64) -> Absence {
+/// How etcd's members stand.
+fn members(lang: Lang, processes: &[ProcessView], quorum: usize) -> String {
+    let total = processes.len();
+    let up = processes.iter().filter(|p| p.state == ProcessState::Running).count();
+    match (total, up) {
+        (1, 0) => lang.pick("Its only member does not run.".into(), "하나뿐인 멤버가 실행되고 있지 않습니다.".into()),
+        (_, up) if up >= quorum => lang.pick(
+            "Enough members run, but they have no leader, or the API server does not reach it.".into(),
+            "실행 중인 멤버는 충분하지만, 리더가 없거나 API 서버가 리더에 닿지 못합니다.".into(),
+        ),
+        (total, up) => lang.pick(
+            format!("{up} of {total} members {}, {quorum} must.", if up == 1 { "runs" } else { "run" }),
+            format!("멤버 {total}개 중 {up}개만 실행 중이고, 적어도 {quorum}개가 필요합니다."),
+        ),
+    }
+}
+
+/// What is said of work that nobody does. `stored` is false where nothing is stored, which is told before: no lease can
+/// be taken.
+pub fn missing(lang: Lang, missing: &Missing, stored: bool, now: u64) -> Absence {
     let (head, text) = match &missing.what {
         MissingKind::Store { quorum } => {
-            let (total, up) = (
-                missing.processes.len(),
-                missing.processes.iter().filter(|p| p.state == ProcessState::Running).count(),
-            );
+            let members = members(lang, &missing.processes, *quorum as usize);
             (
                 lang.pick("etcd does not answer".to_string(), "etcd가 응답하지 않습니다".to_string()),
                 lang.pick(
                     format!(
-                        "{up} of {total} {} run, {quorum} must. Until then the API server can store nothing: every write fails and nobody learns of changes. Containers that run go on.",
-                        if total == 1 { "member" } else { "members" }
+                        "{members} Until etcd answers, the API server can store nothing: every write fails, and nobody learns of changes. Containers that run go on running."
                     ),
                     format!(
-                        "멤버 {total}개 중 {up}개가 실행 중이고, {quorum}개가 필요합니다. 그때까지 API 서버는 아무것도 저장하지 못합니다. 모든 쓰기가 실패하고 변경은 아무에게도 전해지지 않습니다. 이미 실행 중인 컨테이너는 계속 돕니다."
+                        "{members} etcd가 응답할 때까지 API 서버는 아무것도 저장하지 못합니다. 모든 쓰기가 실패하고, 변경은 아무에게도 전해지지 않습니다. 이미 실행 중인 컨테이너는 그대로 실행됩니다."
                     ),
                 ),
             )
@@ -236,50 +260,61 @@ pub fn missing(lang: Lang, missing: &Missing, now: u64) -> Absence {
         MissingKind::ApiServer => (
             lang.pick("No API server answers".to_string(), "응답하는 API 서버가 없습니다".to_string()),
             lang.pick(
-                "Everybody reads and writes through it, so nothing of this object changes until it is back. Containers that run go on.".to_string(),
-                "모두가 API 서버를 거쳐 읽고 쓰므로, 돌아올 때까지 이 오브젝트는 바뀌지 않습니다. 이미 실행 중인 컨테이너는 계속 돕니다.".to_string(),
+                "Everybody reads and writes through it, so nothing in the cluster's state changes until one is back. Containers that run go on running.".to_string(),
+                "모두가 API 서버를 거쳐 읽고 쓰므로, 다시 응답할 때까지 클러스터의 상태는 바뀌지 않습니다. 이미 실행 중인 컨테이너는 그대로 실행됩니다.".to_string(),
             ),
         ),
         MissingKind::Manager { controller } => (
             lang.pick("No controller manager leads".to_string(), "컨트롤러 매니저 리더가 없습니다".to_string()),
-            lang.pick(
-                format!("The {controller} controller works only in the leader: nobody compares what is wanted with what is there."),
-                format!("{controller} 컨트롤러는 리더 안에서만 돕니다. 지금은 원하는 상태와 실제 상태를 견주는 이가 없습니다."),
-            ),
+            match controller.as_str() {
+                "" => lang.pick(
+                    "Controllers work only in the leader: nobody compares what is wanted with what is there.".to_string(),
+                    "컨트롤러는 리더에서만 일합니다. 지금은 원하는 상태와 실제 상태를 비교하는 컨트롤러가 없습니다.".to_string(),
+                ),
+                controller => lang.pick(
+                    format!("The {controller} controller works only in the leader: nobody compares what is wanted with what is there."),
+                    format!("{controller} 컨트롤러는 리더에서만 일합니다. 지금은 원하는 상태와 실제 상태를 비교하는 컨트롤러가 없습니다."),
+                ),
+            },
         ),
         MissingKind::Scheduler => (
             lang.pick("No scheduler leads".to_string(), "스케줄러 리더가 없습니다".to_string()),
             lang.pick(
-                "Only the leader gives pods a node: they wait, whether there is room or not.".to_string(),
-                "Pod에 노드를 정해 주는 것은 리더뿐입니다. 자리가 있어도 Pod는 기다립니다.".to_string(),
+                "Only the leader assigns pods to nodes: new pods wait, even if there is room.".to_string(),
+                "Pod에 노드를 정해 주는 것은 리더뿐입니다. 자리가 있어도 새 Pod는 기다립니다.".to_string(),
             ),
         ),
         MissingKind::Kubelet { node } => (
-            lang.pick(format!("The kubelet of {node} is not heard of"), format!("{node}의 kubelet 소식이 없습니다")),
+            lang.pick(format!("The kubelet of {node} is silent"), format!("{node}: kubelet 응답 없음")),
             lang.pick(
-                "Only it starts and ends this pod's containers and reports on them: the status here is the last it wrote.".to_string(),
-                "이 Pod의 컨테이너를 시작하고 끝내고 보고하는 것은 그 kubelet뿐입니다. 여기 보이는 상태는 마지막 보고입니다.".to_string(),
+                "Only that kubelet starts and stops this pod's containers and reports on them: the status here is its last report.".to_string(),
+                "이 Pod의 컨테이너를 시작하고 멈추고 상태를 보고하는 것은 이 kubelet뿐입니다. 여기 보이는 상태는 마지막으로 보고된 것입니다.".to_string(),
             ),
+        ),
+        MissingKind::Process { name } => (
+            lang.pick(format!("{name} does not run"), format!("{name}: 실행 중이 아님")),
+            if missing.next_at > 0 {
+                lang.pick("It exited by itself.", "스스로 종료했습니다.").to_string()
+            } else {
+                lang.pick("It was stopped, and stays so until it is started.", "정지된 상태입니다. 시작하기 전에는 돌아오지 않습니다.").to_string()
+            },
         ),
     };
     let leads = matches!(missing.what, MissingKind::Manager { .. } | MissingKind::Scheduler);
     let states: Vec<String> = missing.processes.iter().map(|p| state(lang, p, leads)).collect();
-    let standby = leads && missing.processes.iter().any(|p| p.state == ProcessState::Running);
+    let standby = leads && stored && missing.processes.iter().any(|p| p.state == ProcessState::Running);
     let next = if missing.next_at > now {
         let left = span(lang, missing.next_at - now);
-        lang.pick(
-            format!("It is restarted by its machine in {left}."),
-            format!("{left} 뒤에 그 기계가 다시 시작합니다."),
-        )
+        lang.pick(format!("Its machine restarts it in {left}."), format!("{left} 뒤에 다시 시작됩니다."))
     } else if standby && missing.lease.expires_at > now {
         let (left, holder) = (span(lang, missing.lease.expires_at - now), &missing.lease.holder);
         lang.pick(
-            format!("The lease is still that of {holder}. It runs out in {left}, then the one that runs takes over."),
-            format!("Lease는 아직 {holder}의 것입니다. {left} 뒤에 끝나면 실행 중인 쪽이 이어받습니다."),
+            format!("{holder} still holds the lease. It expires in {left}; then the one that runs takes over."),
+            format!("Lease는 아직 {holder} 소유입니다. {left} 뒤에 만료되면 실행 중인 쪽이 이어받습니다."),
         )
     } else if standby {
         lang.pick(
-            "The one that runs takes the lease at its next try.".to_string(),
+            "The one that runs takes the lease at its next attempt.".to_string(),
             "실행 중인 쪽이 다음 시도에서 Lease를 얻습니다.".to_string(),
         )
     } else {
@@ -350,12 +385,21 @@ mod tests {
         assert_eq!(
             said(&container(Lang::En, &crashed(), 15 * SECOND)),
             "Exit code 1 (Error), ran 2 s, 3 s ago.\nlast line of its log> something broke\nAfter each crash the kubelet \
-             waits twice as long, 10 s to 5 min: now 20 s. It starts again in 17 s."
+             waits twice as long, from 10 s up to 5 min: this time 20 s. It starts the container again in 17 s."
         );
         assert_eq!(
             said(&container(Lang::Ko, &crashed(), 15 * SECOND)),
-            "종료 코드 1 (Error), 2초 동안 실행, 3초 전.\n마지막 로그> something broke\nkubelet은 끝날 때마다 두 배로 \
-             기다립니다(10초에서 5분까지). 이번에는 20초이고, 17초 뒤에 다시 시작합니다."
+            "종료 코드 1 (Error), 2초 동안 실행, 3초 전.\n마지막 로그> something broke\nkubelet은 컨테이너가 끝날 \
+             때마다 두 배로 기다립니다(10초에서 최대 5분). 이번에는 20초입니다. 17초 뒤에 다시 시작합니다."
+        );
+        // The kubelet looks at the pod once a minute or so: where that is later, it is said.
+        let late = ContainerFacts { next_at: 33 * SECOND + SECOND / 2, ..crashed() };
+        let text = said(&container(Lang::En, &late, 12 * SECOND));
+        assert!(
+            text.ends_with(
+                "this time 20 s. It starts the container when it next looks at the pod after that, in 21 s."
+            ),
+            "{text}"
         );
     }
 
@@ -403,13 +447,24 @@ mod tests {
             next_at: 0,
             command: String::new(),
         };
-        let told = missing(Lang::En, &absent, 6 * SECOND);
+        let told = missing(Lang::En, &absent, true, 6 * SECOND);
         assert_eq!(told.states, "kube-scheduler-1: stopped · kube-scheduler-2: runs, does not lead");
-        assert!(told.next.contains("that of cp-1. It runs out in 10 s"), "{}", told.next);
+        assert!(told.next.contains("cp-1 still holds the lease. It expires in 10 s"), "{}", told.next);
+        assert_eq!(missing(Lang::En, &absent, false, 6 * SECOND).next, "");
         absent.processes.truncate(1);
-        assert_eq!(missing(Lang::En, &absent, 6 * SECOND).next, "");
+        assert_eq!(missing(Lang::En, &absent, true, 6 * SECOND).next, "");
         absent.what = MissingKind::Store { quorum: 1 };
-        assert!(missing(Lang::En, &absent, 0).text.starts_with("0 of 1 member run, 1 must."));
+        absent.processes.truncate(1);
+        assert!(missing(Lang::En, &absent, true, 0).text.starts_with("Its only member does not run. Until"));
+        let states = [ProcessState::Running, ProcessState::Stopped, ProcessState::Stopped];
+        absent.processes = states.map(|state| process("etcd-1", state)).into();
+        absent.what = MissingKind::Store { quorum: 2 };
+        assert!(missing(Lang::En, &absent, true, 0).text.starts_with("1 of 3 members runs, 2 must."));
+        assert!(missing(Lang::Ko, &absent, true, 0).text.starts_with("멤버 3개 중 1개만 실행 중이고, 적어도 2개가"));
+        absent.processes[1].state = ProcessState::Running;
+        assert!(missing(Lang::En, &absent, true, 0).text.starts_with("Enough members run, but"));
+        absent.what = MissingKind::Process { name: "etcd-1".into() };
+        assert_eq!(missing(Lang::En, &absent, true, 0).head, "etcd-1 does not run");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use crate::cluster::Lack;
 use crate::format::{self, count, span, suffix};
-use crate::lang::Lang;
+use crate::lang::{self, Lang};
 use crate::link::LoadFailure;
 use crate::query::Complaint;
-use view::{CauseKind, Remedy, StorageDown, TimerKind, Trip, TripKind, TripStep};
+use view::{CauseKind, Clock, ClockState, Remedy, StorageDown, TimerKind, Trip, TripKind, TripStep};
 
 /// What a timer will do: `image pulled on node-2`.
 pub fn timer(lang: Lang, what: &TimerKind) -> String {
@@ -37,13 +37,13 @@ pub fn timer(lang: Lang, what: &TimerKind) -> String {
         (LeaseRetry { component, .. }, Lang::En) => format!("{component} asks for its lease"),
         (LeaseRetry { component, .. }, Lang::Ko) => format!("{component} Lease 재요청"),
         (Election { member }, Lang::En) => format!("{member} stands for election"),
-        (Election { member }, Lang::Ko) => format!("{member} 선거 출마"),
+        (Election { member }, Lang::Ko) => format!("{member} 리더 선거 시작"),
         (Requeue { controller, .. }, Lang::En) => format!("{controller} looks again"),
         (Requeue { controller, .. }, Lang::Ko) => format!("{controller} 다시 확인"),
         (ProgressDeadline { deployment }, Lang::En) => format!("progress deadline of {deployment}"),
         (ProgressDeadline { deployment }, Lang::Ko) => format!("{deployment} 진행 기한"),
-        (Command { line }, Lang::En) => format!("command goes on: {line}"),
-        (Command { line }, Lang::Ko) => format!("명령 이어짐: {line}"),
+        (Command { line }, Lang::En) => format!("command continues: {line}"),
+        (Command { line }, Lang::Ko) => format!("명령 재개: {line}"),
         (Other { process, name }, _) => format!("{process}: {name}"),
     }
 }
@@ -52,6 +52,19 @@ pub fn timer(lang: Lang, what: &TimerKind) -> String {
 pub fn timer_in(lang: Lang, what: &TimerKind, left: u64) -> String {
     let (what, left) = (timer(lang, what), span(lang, left));
     lang.pick(format!("{what} in {left}"), format!("{what}, {left} 뒤"))
+}
+
+/// What stands on the button that runs until settled: what it does, or that there is nothing to run for, and until when.
+pub fn rest(lang: Lang, clock: &Clock, next: Option<u64>) -> String {
+    match (clock.state, clock.settled, next) {
+        (ClockState::Hurrying, ..) => lang.of(lang::HURRYING).into(),
+        (_, false, _) => lang.of(lang::SETTLE).into(),
+        (_, true, None) => lang.of(lang::SETTLED).into(),
+        (_, true, Some(at)) => {
+            let left = format::whole(lang, at.saturating_sub(clock.now));
+            lang.pick(format!("quiet for {left}"), format!("{left} 동안 변화 없음"))
+        }
+    }
 }
 
 fn plural(n: u32, one: &'static str, many: &'static str) -> &'static str {
@@ -86,7 +99,7 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             "kubectl sent {short} to the API server. It asked who you are, whether you may, whether a plugin objects, and whether the object is well formed; then it wrote revision {revision} to etcd. Nothing runs yet: this is only what you want."
         ),
         (TripKind::Stored, Lang::Ko) => format!(
-            "kubectl이 API 서버에 {short} 오브젝트를 보냈습니다. API 서버는 누구인지, 권한이 있는지, 막을 플러그인이 있는지, 형식이 맞는지를 차례로 확인하고 etcd에 리비전 {revision} 기록을 남겼습니다. 아직 아무것도 실행되지 않습니다. 원하는 상태만 적혔을 뿐입니다."
+            "kubectl이 API 서버에 {short} 오브젝트를 보냈습니다. API 서버는 누구인지, 권한이 있는지, 막을 플러그인이 있는지, 형식이 맞는지를 차례로 확인한 뒤 etcd에 저장했습니다(리비전 {revision}). 아직 아무것도 실행되지 않습니다. 원하는 상태만 적혔을 뿐입니다."
         ),
         (TripKind::ReplicaSet, Lang::En) => format!(
             "The deployment controller watches deployments. It found no ReplicaSet with this template and created {name}, wanting {} {}.",
@@ -94,7 +107,7 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             plural(trip.desired, "pod", "pods")
         ),
         (TripKind::ReplicaSet, Lang::Ko) => format!(
-            "Deployment 컨트롤러는 Deployment를 지켜봅니다. 이 템플릿의 ReplicaSet이 없어서 {name} 오브젝트를 만들었고, 원하는 Pod 수는 {}개입니다.",
+            "Deployment 컨트롤러는 Deployment를 지켜봅니다. 이 템플릿으로 만든 ReplicaSet이 없어서 새로 만들었습니다: {name}, 원하는 Pod 수 {}개.",
             trip.desired
         ),
         (TripKind::Pods, Lang::En) => format!(
@@ -102,7 +115,7 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             plural(total, "pod", "pods")
         ),
         (TripKind::Pods, Lang::Ko) => format!(
-            "ReplicaSet 컨트롤러가 견주어 보니 원하는 수는 {total}, 있는 수는 0입니다. 그래서 Pod {total}개를 만들었습니다. 아직 노드가 없고, etcd 안의 오브젝트일 뿐입니다."
+            "ReplicaSet 컨트롤러가 비교해 보니 원하는 수는 {total}, 있는 수는 0입니다. 그래서 Pod {total}개를 만들었습니다. 아직 노드가 없고, etcd 안의 오브젝트일 뿐입니다."
         ),
         (TripKind::Bound, Lang::En) => format!(
             "The scheduler watches for pods without a node. It filtered the nodes, scored those that fit, and bound each pod to the best: {} to {}.",
@@ -129,7 +142,7 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             trip.ready, trip.desired
         ),
         (TripKind::Ready, Lang::Ko) => format!(
-            "kubelet이 API 서버를 거쳐 Pod의 상태를 적었고, 컨트롤러가 세어 보니 {}개 중 {}개가 준비됐습니다. 원하는 상태와 지금 상태가 같아졌고, 루프는 계속 지켜봅니다.",
+            "kubelet이 API 서버를 거쳐 Pod의 상태를 기록했고, 컨트롤러가 세어 보니 {}개 중 {}개가 준비됐습니다. 원하는 상태와 지금 상태가 같아졌고, 루프는 계속 지켜봅니다.",
             trip.desired, trip.ready
         ),
     }
@@ -152,19 +165,19 @@ pub fn workload(lang: Lang, name: &str, ready: u32, desired: u32) -> String {
     lang.pick(format!("{name}: {ready} of {desired} ready"), format!("{name}: {desired}개 중 {ready}개 준비됨"))
 }
 
-/// A link of the chain: its head and its explanation (the second may be a command in code).
-pub fn cause(lang: Lang, what: &CauseKind) -> (CauseHead, String) {
+/// A link of the chain, that many times in a row: its head and its explanation (the second may be a command in code).
+pub fn cause(lang: Lang, what: &CauseKind, times: u32) -> (CauseHead, String) {
     use CauseKind::*;
     match what {
         Command { line } => (CauseHead::You, line.clone()),
         Fault { line } => (CauseHead::You, line.clone()),
         Boot => (
             CauseHead::Text(lang.pick("The cluster's boot".into(), "클러스터 부팅".into())),
-            lang.pick("objects that every cluster starts with".into(), "모든 클러스터가 처음부터 갖는 오브젝트".into()),
+            lang.pick("objects every cluster starts with".into(), "모든 클러스터가 처음부터 갖는 오브젝트".into()),
         ),
         Timer { name } => (CauseHead::Text(lang.pick("A timer fired".into(), "타이머가 울림".into())), name.clone()),
         Unschedulable { took_micros } => {
-            let took = format::latency(*took_micros);
+            let took = format::latency(lang, *took_micros);
             (
                 CauseHead::End(lang.pick("No node fits".into(), "맞는 노드 없음".into())),
                 lang.pick(
@@ -175,7 +188,7 @@ pub fn cause(lang: Lang, what: &CauseKind) -> (CauseHead, String) {
         }
         Also { more } => (
             CauseHead::Text(lang.pick(format!("and {more} more causes"), format!("그 밖의 원인 {more}개"))),
-            lang.pick("several changes reached the loop at once".into(), "여러 변경이 함께 루프에 들어옴".into()),
+            lang.pick("several changes reached the loop together".into(), "여러 변경이 함께 루프에 들어옴".into()),
         ),
         Write { verb, object, subresource, by, wanted_actual, reason, code, latency_micros } => {
             let kind =
@@ -200,10 +213,11 @@ pub fn cause(lang: Lang, what: &CauseKind) -> (CauseHead, String) {
                 }
                 text.push_str(reason);
             }
-            if text.is_empty() && *code != 0 {
+            // How long one of several took says nothing of the others.
+            if text.is_empty() && *code != 0 && times <= 1 {
                 text = lang.pick(
-                    format!("{code} in {}", format::latency(*latency_micros)),
-                    format!("{code}, {}", format::latency(*latency_micros)),
+                    format!("{code} in {}", format::latency(lang, *latency_micros)),
+                    format!("{code}, {}", format::latency(lang, *latency_micros)),
                 );
             }
             let text = match (by.is_empty(), text.is_empty()) {
@@ -270,7 +284,7 @@ pub fn remedy(lang: Lang, what: &Remedy, now: u64) -> (String, String) {
         NodeBack { node, command } => (lang.pick(format!("{node} back"), format!("{node} 복귀")), command.clone()),
         Other { text, command } => (text.clone(), command.clone()),
         Retry { at } => (
-            lang.pick("otherwise tried again in".into(), "그 밖에는 다시 시도까지".into()),
+            lang.pick("otherwise, the next attempt in".into(), "그렇지 않으면 다음 시도까지".into()),
             span(lang, at.saturating_sub(now)),
         ),
     }
@@ -280,11 +294,11 @@ pub fn remedy(lang: Lang, what: &Remedy, now: u64) -> (String, String) {
 pub fn complaint(lang: Lang, what: &Complaint) -> String {
     match what {
         Complaint::Unknown { name } => lang.pick(
-            format!("The address asks for “{name}”, which is no option of this page. It was left out."),
+            format!("The address asks for “{name}”, which is not an option of this page. It was ignored."),
             format!("주소에 있는 “{name}” 옵션은 이 페이지에 없어서 빼고 열었습니다."),
         ),
         Complaint::Broken { name, value, allowed } => lang.pick(
-            format!("“{name}={value}” can't be used: it may be {allowed}. The default was taken."),
+            format!("“{name}={value}” can't be used. Allowed: {allowed}. The default is used instead."),
             format!("“{name}={value}” 값은 쓸 수 없습니다. 쓸 수 있는 값: {allowed}. 기본값으로 열었습니다."),
         ),
     }
@@ -375,6 +389,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_quiet_says_for_how_long() {
+        let mut clock = Clock { now: 1_000_000_000, settled: true, state: ClockState::Running, ..Clock::default() };
+        assert_eq!(rest(Lang::En, &clock, None), "settled");
+        assert_eq!(rest(Lang::En, &clock, Some(9_500_000_000)), "quiet for 8 s");
+        assert_eq!(rest(Lang::Ko, &clock, Some(9_500_000_000)), "8초 동안 변화 없음");
+        clock.settled = false;
+        assert_eq!(rest(Lang::En, &clock, Some(9_500_000_000)), "Run until settled");
+    }
+
+    #[test]
     fn steps_count() {
         let step =
             TripStep { kind: TripKind::Bound, progress: Progress::Now, done: 2, total: 3, ..TripStep::default() };
@@ -397,7 +421,7 @@ mod tests {
             code: 201,
             latency_micros: 5200,
         };
-        let (head, text) = cause(Lang::En, &what);
+        let (head, text) = cause(Lang::En, &what, 1);
         assert_eq!(text, "replicaset controller: wants 3, has 0, creates 3");
         assert_eq!(head, CauseHead::Object { kind: "Pod".into(), name: "web-1".into(), done: String::new() });
     }

@@ -223,6 +223,8 @@ pub struct LoopView {
     pub retrying: u32,
     /// Of the last key: what was wanted and what was there, where the loop counts something.
     pub wanted_actual: Option<(u32, u32)>,
+    /// Of the last key, where it is a workload: pods that are ready. What is there may still be Pending.
+    pub ready: Option<u32>,
     /// A count worth a warning: nodes lost, evictions timed. The words are the world's: `1 lost`, `2 timers`.
     pub warning: String,
     /// Share of loops skipped by a fault, in percent.

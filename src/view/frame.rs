@@ -55,6 +55,8 @@ pub struct Clock {
     pub speed_milli: u32,
     /// What it does.
     pub state: ClockState,
+    /// Speed that is reached while the clock is [`ClockState::Behind`], in thousandths; 0 where it is not known.
+    pub reached_milli: u32,
     /// Nothing is under way but heartbeats, renewals and resyncs.
     pub settled: bool,
     /// Of the store.

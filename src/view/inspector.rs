@@ -146,7 +146,7 @@ pub enum MissingKind {
     ApiServer,
     /// No controller manager leads.
     Manager {
-        /// The controller that would deal with the object: `replicaset`.
+        /// The controller that would deal with the object: `replicaset`; empty where all of them are meant.
         controller: String,
     },
     /// No scheduler leads.
@@ -155,6 +155,11 @@ pub enum MissingKind {
     Kubelet {
         /// The node.
         node: String,
+    },
+    /// The component itself does not run.
+    Process {
+        /// `kube-scheduler-2`.
+        name: String,
     },
 }
 
@@ -211,6 +216,8 @@ pub struct Cause {
     pub revision: u64,
     /// What it was.
     pub what: CauseKind,
+    /// How often in a row: `at` and `revision` are the last one's.
+    pub times: u32,
 }
 
 /// Kinds of links.

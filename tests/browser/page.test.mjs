@@ -109,7 +109,7 @@ test("a command typed while the clock stands says what it waits for", () =>
     await field.fill("kubectl get nodes");
     await field.press("Escape");
     await field.press("Enter");
-    const note = page.getByText("The clock stands: the command goes on when it runs.");
+    const note = page.getByText("The clock is stopped. The command continues when it runs again.");
     await note.waitFor();
     await page.locator(".standing").getByRole("button").click();
     await page.locator(".term .ln.o", { hasText: /^node-3/ }).waitFor();
@@ -252,7 +252,7 @@ test("the controllers' logs are there, can be filtered, and lead to objects", ()
       return rows.length > 0 && rows.every((row) => row.textContent.includes("scheduler"));
     });
     await page.getByPlaceholder("Object or word").fill("no such word");
-    await page.getByText("No line matches.").waitFor();
+    await page.getByText("No matching lines.").waitFor();
   }));
 
 test("the inspector says why a pod is pending", () =>
@@ -356,7 +356,7 @@ test("etcd's absence is told, what it costs comes back by itself, and a long lin
     await page.locator("#play").click();
     await page.getByRole("group", { name: "Speed" }).getByRole("button", { name: "x10", exact: true }).click();
     for (let look = 0; look < 10; look++) {
-      assert.doesNotMatch(await page.locator(".timebar").innerText(), /^settled$|only leases renew/m);
+      assert.doesNotMatch(await page.locator(".timebar").innerText(), /^settled$|only lease renewals/m);
       await page.waitForTimeout(500);
     }
     assert.equal(await run(page, "cluster status"), "stop etcd");
@@ -448,4 +448,34 @@ for (const [theme, lang] of [["light", "en"], ["dark", "ko"]]) {
       await page.waitForTimeout(300);
       assert.deepEqual(await axe(page), [], "with the terminal open");
     }));
+}
+
+test("in a small window the log keeps its messages, and no button lies over a text", async () => {
+  const context = { viewport: { width: 760, height: 600 } };
+  await visit("?lang=en", context, async (page) => {
+    await page.locator('#cluster [aria-label="node-1"] h3 button').click();
+    await page.locator(".insp").waitFor();
+    const message = page.locator(".log .r .ms").last();
+    await message.waitFor();
+    assert.ok(await message.evaluate((e) => e.clientWidth) > 160);
+    const out = await page.evaluate(() => {
+      const right = document.querySelector(".dock").getBoundingClientRect().right;
+      return [...document.querySelectorAll(".dock .tabs .tools > *")].filter((e) => e.getBoundingClientRect().right > right + 1).length;
+    });
+    assert.equal(out, 0);
+    assert.equal(await page.evaluate(covered), 0);
+  });
+  await visit("?lang=en", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }, async (page) => {
+    await page.locator(".dockbar button").nth(1).click();
+    assert.equal(await page.evaluate(covered), 0);
+  });
+});
+
+// Buttons of the map that lie over its texts.
+function covered() {
+  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+  const buttons = [...document.querySelectorAll("#cluster .bolt, #cluster .maptools .btn")];
+  const texts = [...document.querySelectorAll("#cluster .ct .num, #cluster .ct b, #cluster .ct h3, #cluster .idx")];
+  const seen = (e) => e.getClientRects().length > 0 && !e.closest(".sr");
+  return buttons.filter(seen).filter((b) => texts.filter(seen).some((t) => over(b.getBoundingClientRect(), t.getBoundingClientRect()))).length;
 }

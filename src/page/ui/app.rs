@@ -11,9 +11,10 @@ use crate::lang::Lang;
 use crate::link::{Link, LinkEvent, LoadFailure};
 use crate::model::{Model, trap_report};
 use crate::query::{self, Loading, Options, Panel, Theme};
+use crate::watch::{TICK, Watch};
 use crate::words;
 use gloo_events::EventListener;
-use gloo_timers::callback::Timeout;
+use gloo_timers::callback::{Interval, Timeout};
 use std::rc::Rc;
 use view::{
     Clock, CrashReport, InspectorTab, LogFilter, ManifestAction, MessageView, Pace, Problem, Selection, Start,
@@ -35,6 +36,8 @@ pub enum Msg {
     Link(LinkEvent),
     /// The browser is about to draw.
     Picture,
+    /// Time to see whether the worker still answers.
+    Tick,
     /// From the reader.
     Act(Action),
     /// The window has this size.
@@ -56,6 +59,10 @@ pub struct App {
     pub(super) link: Option<Link>,
     pub(super) started: bool,
     pub(super) loading_failed: Option<LoadFailure>,
+    /// The worker answers nothing: what is known of it.
+    pub(super) hang: Option<Rc<CrashReport>>,
+    watch: Watch,
+    _ticks: Interval,
     pub(super) window: (f64, f64),
     pub(super) side: Panel,
     pub(super) dock: Panel,
@@ -125,6 +132,8 @@ impl App {
     fn start(&mut self, ctx: &Context<Self>) {
         self.started = true;
         self.loading_failed = None;
+        self.hang = None;
+        self.watch = Watch::default();
         let start = Start {
             seed: self.options.seed,
             nodes: self.options.nodes,
@@ -216,13 +225,36 @@ impl App {
         self.picture_due = web_sys::window().is_some_and(|w| w.request_animation_frame(function).is_ok());
     }
 
+    /// Whether the worker still answers: asked, and looked at.
+    fn tick(&mut self) -> bool {
+        let Some(link) = self.link.as_ref().filter(|_| self.model.crash.is_none()) else { return false };
+        let hidden = web_sys::window().and_then(|w| w.document()).is_some_and(|d| d.hidden());
+        if self.watch.tick(wall(), hidden) {
+            link.ask();
+        }
+        if !self.watch.hung() || self.hang.is_some() {
+            return false;
+        }
+        let mut report = trap_report("no answer from the worker");
+        (report.at, report.build, report.inputs) = (self.model.clock.now, build(), link.inputs());
+        self.hang = Some(Rc::new(report));
+        true
+    }
+
     fn linked(&mut self, event: LinkEvent) -> bool {
+        self.watch.heard();
+        let woke = self.hang.take().is_some();
         match event {
+            LinkEvent::Alive => return woke,
+            LinkEvent::Fetching(on) => {
+                self.watch.fetching(on);
+                return woke;
+            }
             LinkEvent::Messages(messages) => {
                 let at_once = self.intake.offer(messages);
                 self.await_picture();
                 if at_once.is_empty() {
-                    return false;
+                    return woke;
                 }
                 self.take(at_once);
             }
@@ -230,10 +262,9 @@ impl App {
             LinkEvent::Crashed { message, stack } => {
                 let (message, location) = split_panic(&message);
                 let trace = stack.lines().take(30).map(str::to_string).collect();
-                let build = web_sys::window()
-                    .and_then(|w| w.document()?.document_element()?.get_attribute("data-build"))
-                    .unwrap_or_default();
-                self.model.crashed(CrashReport { message, location, trace, build, ..CrashReport::default() });
+                let inputs = self.link.as_ref().map(Link::inputs).unwrap_or_default();
+                let report = CrashReport { message, location, trace, build: build(), inputs, ..CrashReport::default() };
+                self.model.crashed(report);
                 self.link = None;
             }
         }
@@ -529,6 +560,12 @@ impl App {
     }
 }
 
+/// Which build of the page this is.
+fn build() -> String {
+    let root = web_sys::window().and_then(|w| w.document()?.document_element());
+    root.and_then(|root| root.get_attribute("data-build")).unwrap_or_default()
+}
+
 /// A panic's text is `panicked at file:line:column:` and its message below.
 fn split_panic(text: &str) -> (String, String) {
     let rest = text.strip_prefix("panicked at ").unwrap_or(text);
@@ -594,6 +631,12 @@ impl Component for App {
             link: None,
             started: false,
             loading_failed: None,
+            hang: None,
+            watch: Watch::default(),
+            _ticks: {
+                let link = ctx.link().clone();
+                Interval::new(TICK, move || link.send_message(Msg::Tick))
+            },
             window: window_size(),
             side,
             dock,
@@ -650,6 +693,7 @@ impl Component for App {
                 self.take(message.into_iter().collect());
                 drawn
             }
+            Msg::Tick => self.tick(),
             Msg::Act(action) => self.act(ctx, action),
             Msg::Sized(w, h) => {
                 let was = self.is_phone();

@@ -75,7 +75,7 @@ fn help(page: &Page) -> Html {
         ("Ctrl ↵", "apply the manifest", "매니페스트 적용"),
         ("Tab", "in the terminal: complete", "터미널: 자동 완성"),
         ("↑ ↓", "in the terminal: earlier commands", "터미널: 지난 명령"),
-        ("Ctrl R", "in the terminal: search earlier commands", "터미널: 지난 명령 찾기"),
+        ("Ctrl R", "in the terminal: search earlier commands", "터미널: 지난 명령 검색"),
         ("Ctrl A/E", "in the terminal: to the line's start or end", "터미널: 줄의 처음이나 끝으로"),
         ("Alt B/F", "in the terminal: a word back or forward", "터미널: 한 단어 뒤나 앞으로"),
         (
@@ -87,14 +87,14 @@ fn help(page: &Page) -> Html {
         ("Ctrl L", "in the terminal: clear", "터미널: 화면 지우기"),
         ("Esc, Tab", "leave the terminal", "터미널 벗어나기"),
         ("Alt P", "pause or play", "멈춤 또는 재생"),
-        ("Alt .", "step to the next event", "다음 사건까지 한 걸음"),
+        ("Alt .", "step to the next event", "다음 사건까지 한 단계 진행"),
         ("Esc", "close the inspector, a menu, the story", "인스펙터, 메뉴, 이야기 닫기"),
     ];
     let lang = page.lang;
     html! { <>
         <p>{ lang.pick(
-            "Apply a manifest and watch it become running pods. Click anything on the map to see why it is as it is. The bolt on a card breaks that part; every fault is also a terminal command, and “cluster status” lists what stands.",
-            "매니페스트를 적용하고, 그것이 실행 중인 Pod가 되는 과정을 지켜보세요. 지도의 무엇이든 누르면 왜 그런 상태인지 볼 수 있습니다. 카드의 번개 단추는 그 부분을 고장 냅니다. 모든 장애는 터미널 명령이기도 하며, “cluster status”로 진행 중인 장애를 볼 수 있습니다.",
+            "Apply a manifest and watch it become running pods. Click anything on the map to see why it is in its state. The bolt on a card breaks that part; every fault is also a terminal command, and “cluster status” lists the active ones.",
+            "매니페스트를 적용하고, 그것이 실행 중인 Pod가 되는 과정을 지켜보세요. 지도에서 무엇이든 누르면 왜 그런 상태인지 볼 수 있습니다. 카드의 번개 단추로 그 부분에 장애를 냅니다. 모든 장애는 터미널 명령이기도 하며, “cluster status”로 진행 중인 장애를 볼 수 있습니다.",
         ) }</p>
         <table><tbody>{ for rows.into_iter().map(|(keys, en, ko)| html! {
             <tr><th scope="row">{ for keys.split(' ').map(|k| html! { <span class="kbd">{ k }</span> }) }</th><td>{ lang.pick(en, ko) }</td></tr>
@@ -111,6 +111,8 @@ pub struct CrashProps {
     pub report: Held<CrashReport>,
     /// The world could not even be loaded, and why.
     pub loading: Option<LoadFailure>,
+    /// The world is there but does not answer.
+    pub hangs: bool,
 }
 
 /// The world is gone; the page lives on.
@@ -129,8 +131,12 @@ pub fn Crash(props: &CrashProps) -> Html {
     }
     let (title, text, again) = match &props.loading {
         Some(why) => (lang::LOAD_TITLE, words::load_failure(page.lang, why), lang::TRY_AGAIN),
+        None if props.hangs => (lang::HANG_TITLE, page.t(lang::HANG_TEXT).to_string(), lang::RESTART),
         None => (lang::CRASH_TITLE, page.t(lang::CRASH_TEXT).to_string(), lang::RESTART),
     };
+    let last = props.report.inputs.last().and_then(|input| input.lines().next()).map(|input| {
+        html! { <p class="last">{ page.t(lang::LAST_INPUT) }{ ": " }<code>{ input.to_string() }</code></p> }
+    });
     let report = report_text(&props.report);
     let copy = {
         let (act, report, copied) = (page.act.clone(), report.clone(), copied.clone());
@@ -143,6 +149,7 @@ pub fn Crash(props: &CrashProps) -> Html {
         <section class="crash" role="alertdialog" aria-labelledby="crash-title" aria-describedby="crash-text">
             <h2 id="crash-title">{ icons::icon("warn") }{ page.t(title) }</h2>
             <p id="crash-text">{ text }</p>
+            { last }
             <div class="row">
                 <button type="button" class="btn main" ref={node} onclick={page.does(Action::Restart)}>{ page.t(again) }</button>
                 <button type="button" class="btn line" onclick={copy}>{ icons::sized("copy", "s14") }{ page.t(if *copied { lang::CRASH_COPIED } else { lang::CRASH_COPY }) }</button>

@@ -68,7 +68,12 @@ pub fn Dock(props: &DockProps) -> Html {
             Panel::Requests => Some(props.request_count),
             _ => None,
         };
-        let label = html! { <>{ page.t(text) }if let Some(count) = count.filter(|c| *c > 0) { <span class="count num">{ format::count(count) }</span> }</> };
+        let name = if text == lang::CONTROLLER_LOGS {
+            html! { <><span class="long">{ page.t(text) }</span><span class="brief">{ page.t(lang::LOGS) }</span></> }
+        } else {
+            html! { { page.t(text) } }
+        };
+        let label = html! { <>{ name }if let Some(count) = count.filter(|c| *c > 0) { <span class="count num">{ format::count(count) }</span> }</> };
         tab(id, *panel == props.open, page.does(Action::Show(*panel)), label)
     });
     let id = PANELS.iter().find(|(p, ..)| *p == props.open).map_or("dock-logs", |(_, id, _)| *id);
@@ -186,7 +191,7 @@ fn Filters(props: &FilterProps) -> Html {
         <button type="button" class={classes!("btn", "small", "icon", props.wrap.then_some("on"))} aria-pressed={props.wrap.to_string()}
             aria-label={page.t(lang::WRAP)} title={page.t(lang::WRAP_LONG)} onclick={&props.on_wrap}>{ icons::sized("wrap", "s14") }</button>
         <button type="button" class={classes!("btn", "small", props.follow.then_some("on"))} aria-pressed={props.follow.to_string()}
-            onclick={page.does(Action::Follow(follow))}>{ icons::sized("follow", "s12") }{ page.t(lang::FOLLOW) }</button>
+            onclick={page.does(Action::Follow(follow))}>{ icons::sized("follow", "s12") }<span class="word">{ page.t(lang::FOLLOW) }</span></button>
     </> }
 }
 
@@ -400,7 +405,7 @@ fn requests(page: &Page, requests: &VecDeque<RequestRow>) -> Html {
         };
         html! {
             <tr {class} key={r.number}><td class="num">{ format::clock_full(page.epoch, r.at) }</td><td>{ &r.user }</td><td><b>{ &r.verb }</b></td><td>{ &r.resource }</td>
-                <td>{ target }</td><td class="num">{ r.code }</td><td class="num">{ format::latency(r.latency_micros) }</td><td class="dim wide">{ &r.agent }</td></tr>
+                <td>{ target }</td><td class="num">{ r.code }</td><td class="num">{ format::latency(page.lang, r.latency_micros) }</td><td class="dim wide">{ &r.agent }</td></tr>
         }
     });
     let heads: [&str; 8] = ["TIME", "USER", "VERB", "RESOURCE", "NAME", "CODE", "LATENCY", "USER AGENT"];

@@ -102,7 +102,7 @@ fn facts(page: &Page, head: &view::InspectorHead, now: u64) -> Html {
             else { { icons::sized(if head.healthy { "check" } else { "x" }, "s12") } }
             <b>{ if head.gone { page.t(lang::GONE).to_string() } else { head.status.clone() } }</b>
         </span>
-        if head.since > 0 { <span><span class="k">{ page.t(lang::FOR) }</span>{ " " }<span class="num">{ format::span(page.lang, now.saturating_sub(head.since) / 1_000_000_000 * 1_000_000_000) }</span></span> }
+        if head.since > 0 { <span><span class="k">{ page.t(lang::FOR) }</span>{ " " }<span class="num">{ format::whole(page.lang, now.saturating_sub(head.since)) }</span></span> }
         { for head.facts.iter().map(|f| html! { <span><span class="k">{ &f.name }</span>{ " " }{ value(page, f) }</span> }) }
     </> }
 }
@@ -121,6 +121,7 @@ pub fn value(page: &Page, fact: &view::Fact) -> Html {
 pub fn groups(page: &Page, groups: &[FactGroup]) -> Html {
     groups
         .iter()
+        .filter(|g| !g.facts.is_empty())
         .map(|g| {
             html! {
                 <section class="sec"><h3>{ &g.name }</h3><dl class="pairs">

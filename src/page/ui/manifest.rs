@@ -155,7 +155,9 @@ fn problems(page: &Page, props: &ManifestProps) -> Html {
         [one] => one.clone(),
         [_, ..] => page.lang.pick(format!("{} documents", documents.len()), format!("문서 {}개", documents.len())),
     };
-    html! { <span class="problems ok">{ icons::sized("check", "s14") }{ text }</span> }
+    // Where there is little room the kind alone says enough.
+    let (group, kind) = text.split_at(text.find(' ').filter(|_| documents.len() == 1).map_or(0, |at| at + 1));
+    html! { <span class="problems ok" title={text.clone()}>{ icons::sized("check", "s14") }<span><span class="group">{ group.to_string() }</span>{ kind.to_string() }</span></span> }
 }
 
 /// What kubectl said. A clean Apply needs no box: the trip tells it.
@@ -224,7 +226,7 @@ fn trip(page: &Page, props: &ManifestProps) -> Html {
             Progress::Now => ("now", html! { { i + 1 } }),
             Progress::Todo => ("todo", html! { { i + 1 } }),
         };
-        let time = if step.progress == Progress::Todo || step.after == 0 { String::new() } else { format::after(step.after) };
+        let time = if step.progress == Progress::Todo || step.after == 0 { String::new() } else { format::after(page.lang, step.after) };
         html! {
             <li {class}><span class="n" aria-hidden="true">{ sign }</span>
                 <span>{ words::trip_step(page.lang, step) }if step.revision > 0 { <span class="dim num rev">{ format!("rev {}", step.revision) }</span> }</span>
@@ -232,7 +234,7 @@ fn trip(page: &Page, props: &ManifestProps) -> Html {
         }
     });
     let desired = trip.desired;
-    let count = if desired > 0 { format!("{} · {}/{desired}", trip.short, trip.ready) } else { trip.short.clone() };
+    let count = if desired > 0 { format!("{}/{desired} · {}", trip.ready, trip.short) } else { trip.short.clone() };
     html! {
         <section class="trip"><h3 role="heading" aria-level="2">{ page.t(lang::TRIP_TITLE) }<span class="dim num mono">{ count }</span>{ story }</h3><ol>{ for steps }</ol>{ applied(page, trip) }</section>
     }

@@ -170,7 +170,7 @@ fn note(page: &Page, cluster: &Cluster, width: f64) -> Html {
                 { rich(&words::pods_line(page.lang, cluster.pods.len(), cluster.ready_pods())) }
                 if pending > 0 { <>{ ", " }<b class="warn">{ page.lang.pick(format!("{pending} pending"), format!("{pending}개 Pending")) }</b></> }
             </span>
-            if faults > 0 { <span><b class="bad">{ page.lang.pick(format!("{faults} {}", if faults == 1 { "fault" } else { "faults" }), format!("장애 {faults}개")) }</b>{ page.lang.pick(" standing", " 진행 중") }</span> }
+            if faults > 0 { <span><b class="bad">{ page.lang.pick(format!("{faults} {}", if faults == 1 { "fault" } else { "faults" }), format!("장애 {faults}개")) }</b>{ page.lang.pick(" active", " 진행 중") }</span> }
         </div>
     }
 }
@@ -265,8 +265,8 @@ fn silent_labels(look: Look, cluster: &Cluster, plan: &Plan) -> Html {
                 return None;
             }
             let text = page.lang.pick(
-                format!("no heartbeat for {}", format::age(silence)),
-                format!("{} heartbeat 없음", format::span(lang::Lang::Ko, silence / 1_000_000_000 * 1_000_000_000)),
+                format!("no heartbeat for {}", format::whole(page.lang, silence)),
+                format!("{} 동안 heartbeat 없음", format::whole(page.lang, silence)),
             );
             Some(html! { <span class="msg still num" style={format!("left:{}px;top:{}px", rect.middle(), rect.y - 11.0)}>{ text }</span> })
         })

@@ -98,16 +98,19 @@ pub fn etcd(look: Look, cluster: &Cluster, style: Option<String>, cells: usize) 
     };
     let trouble = (alive < total && total > 0).then(|| {
         let spare = alive.saturating_sub(quorum);
+        let answers = if alive == 1 { "answers" } else { "answer" };
         match (alive < quorum, page.lang) {
-            (true, Lang::En) => format!("{alive} of {total} answer, no quorum"),
+            (true, Lang::En) if total == 1 => "does not answer".into(),
+            (true, Lang::Ko) if total == 1 => "응답 없음".into(),
+            (true, Lang::En) => format!("{alive} of {total} {answers}, no quorum"),
             (true, Lang::Ko) => format!("{total}개 중 {alive}개 응답, 과반 없음"),
-            (false, Lang::En) if spare == 0 => format!("{alive} of {total} answer, none to spare"),
+            (false, Lang::En) if spare == 0 => format!("{alive} of {total} {answers}, none to spare"),
             (false, Lang::Ko) if spare == 0 => format!("{total}개 중 {alive}개 응답, 여유 없음"),
-            (false, Lang::En) => format!("{alive} of {total} answer"),
+            (false, Lang::En) => format!("{alive} of {total} {answers}"),
             (false, Lang::Ko) => format!("{total}개 중 {alive}개 응답"),
         }
     });
-    let fsync = leader.map(|m| m.fsync_micros.div_ceil(1000));
+    let fsync = leader.map(|m| m.fsync_micros);
     html! {
         <section class="card etcd at" {style} aria-label="etcd">
             <div class="ct"><h3>{ "etcd" }</h3>
@@ -117,7 +120,7 @@ pub fn etcd(look: Look, cluster: &Cluster, style: Option<String>, cells: usize) 
                         <span class={classes!("trouble", if alive < quorum { "bad" } else { "warn" })}>{ icons::sized("warn", "s14") }{ trouble }</span>
                     } else if !look.compact() {
                         <span>{ "commit " }<b class="mono num">{ commit }</b></span>
-                        if let Some(ms) = fsync.filter(|_| look.room == Room::Wide) { <span class="num">{ format!("fsync {ms} ms") }</span> }
+                        if let Some(micros) = fsync.filter(|_| look.room == Room::Wide) { <span class="num">{ format!("fsync {}", format::latency(page.lang, micros)) }</span> }
                     }
                     { bolt(page, Menu::card("etcd"), "etcd", false) }
                 </span>
@@ -247,10 +250,7 @@ pub fn lease(look: Look, lease: &LeaseView, processes: &[ProcessView]) -> Html {
     let left = lease.expires_at.saturating_sub(look.now);
     let whole = u64::from(lease.duration_millis) * 1_000_000;
     let standby = processes.iter().filter(|p| p.host != lease.holder && processes.len() > 1);
-    let title = page.lang.pick(
-        format!("Lease, {} s", lease.duration_millis / 1000),
-        format!("Lease, {}초", lease.duration_millis / 1000),
-    );
+    let title = format!("Lease, {}", format::whole(page.lang, whole));
     // What no longer renews: the holder is down, or nobody takes its word.
     let holder = processes.iter().find(|p| p.host == lease.holder).and_then(|p| state_word(page, p.state));
     let ended = holder.or((left == 0).then_some(page.t(lang::LEASE_EXPIRED)));
@@ -267,9 +267,9 @@ pub fn lease(look: Look, lease: &LeaseView, processes: &[ProcessView]) -> Html {
         } else if let Some(word) = ended {
             <span class="lease standby warn" {title}>if !look.compact() { <b>{ &lease.holder }</b> }{ word }</span>
         } else if look.compact() && !look.phone {
-            <span class="ringonly" title={title}>{ ring(left, whole) }<span class="sr">{ format!("{} {}", lease.holder, format::tenths(left)) }</span></span>
+            <span class="ringonly" title={title}>{ ring(left, whole) }<span class="sr">{ format!("{} {}", lease.holder, format::tenths(page.lang, left)) }</span></span>
         } else {
-            <span class="lease" {title}>{ ring(left, whole) }<b>{ &lease.holder }</b><span class="num">{ format::tenths(left) }</span></span>
+            <span class="lease" {title}>{ ring(left, whole) }<b>{ &lease.holder }</b><span class="num">{ format::tenths(page.lang, left) }</span></span>
         }
     </> }
 }
@@ -285,14 +285,18 @@ fn loop_look(l: &LoopView) -> (&'static str, String) {
     if l.retrying > 0 {
         return ("warn", format!("↻{}", l.retrying));
     }
+    // What a loop made is not yet ready: the count is of what runs, where that is known.
+    let short = l.wanted_actual.filter(|(wanted, actual)| l.ready.unwrap_or(*actual) < *wanted);
     let count = match l.wanted_actual {
-        Some((wanted, actual)) => format!("{actual}/{wanted}"),
+        Some((wanted, actual)) => format!("{}/{wanted}", l.ready.unwrap_or(actual)),
         None if l.queue > 0 => format!("+{}", l.queue),
         None if l.working > 0 => "+1".to_string(),
         None => String::new(),
     };
     if l.working > 0 || l.queue > 0 {
         ("busy", count)
+    } else if short.is_some() {
+        ("short", count)
     } else if l.wanted_actual.is_some() {
         ("warm", count)
     } else {
@@ -314,7 +318,13 @@ fn loop_title(lang: Lang, l: &LoopView) -> String {
             format!("{}: {}개 재시도 대기", l.name, l.retrying),
         );
     }
-    l.name.clone()
+    match (l.wanted_actual, l.ready) {
+        (Some((wanted, actual)), Some(ready)) => lang.pick(
+            format!("{}: {wanted} wanted, {actual} created, {ready} ready", l.name),
+            format!("{}: 원하는 수 {wanted}, 만든 수 {actual}, 준비된 수 {ready}", l.name),
+        ),
+        _ => l.name.clone(),
+    }
 }
 
 /// Somebody holds the lease and runs.
@@ -357,7 +367,7 @@ pub fn managers(look: Look, cluster: &Cluster, rect: Option<&Rect>) -> Html {
             } else if look.compact() {
                 <div class="one">{ for busiest(&plane.loops).into_iter().map(|l| {
                     let (class, count) = loop_look(l);
-                    html! { <button type="button" class={class} onclick={page.does(Action::Inspect(Subject::Loop { name: l.name.clone() }))}><b>{ &l.name }</b>{ " " }{ count }</button> }
+                    html! { <button type="button" class={class} title={loop_title(page.lang, l)} onclick={page.does(Action::Inspect(Subject::Loop { name: l.name.clone() }))}><b>{ &l.name }</b>{ " " }{ count }</button> }
                 }) }</div>
             } else {
                 <div class="loops">
@@ -395,7 +405,7 @@ fn busiest(loops: &[LoopView]) -> Vec<&LoopView> {
         let (class, count) = loop_look(l);
         match class {
             "warn" => 3,
-            "busy" => 2,
+            "busy" | "short" => 2,
             _ if !count.is_empty() => 1,
             _ => 0,
         }

@@ -69,7 +69,7 @@ pub fn node(look: Look, node: &NodeView, pods: &[Rc<PodView>], rect: Option<&Rec
                     { bolt(page, Menu::node(&node.name), &node.name, node.faulty || off || cut) }
                     <span class="hb" title={page.t(lang::LAST_HEARTBEAT)}>
                         <svg class={classes!("i", "s12", (silence < cluster::SILENT_AFTER && !off).then_some("beat"))} viewBox="0 0 16 16" aria-hidden="true"><path d="M1.5 8h3l1.5-4 3 8 1.75-4h3.75"/></svg>
-                        <span class="sr">{ page.t(lang::LAST_HEARTBEAT) }</span><span class="num">{ format::age(silence) }</span>
+                        <span class="sr">{ page.t(lang::LAST_HEARTBEAT) }</span><span class="num">{ format::age(page.lang, silence) }</span>
                     </span>
                 </span>
             </div>
@@ -163,18 +163,18 @@ fn timers(look: Look, node: &NodeView) -> Html {
             let whole = t.at.saturating_sub(t.since).max(1);
             let gone = look.now.saturating_sub(t.since);
             let left = t.at.saturating_sub(look.now);
-            let grace = whole / 1_000_000_000;
+            let grace = format::whole(lang, whole);
             let percent = (gone as f64 * 100.0 / whole as f64).min(100.0);
             let (what, value, class) = match &t.what {
                 NodeTimerKind::Silence => (
-                    html! { { lang.pick(format!("Silent, grace {grace} s"), format!("응답 없음, 유예 {grace}초")) } },
-                    format::age(gone),
+                    html! { { lang.pick(format!("Silent, grace {grace}"), format!("응답 없음, 유예 {grace}")) } },
+                    format::age(lang, gone),
                     if left == 0 { "" } else { "warn" },
                 ),
                 NodeTimerKind::Eviction { taint, .. } => {
                     let short = taint.rsplit('/').next().unwrap_or(taint).to_string();
                     (
-                        html! { <>{ "Taint " }<b class="mono">{ short }</b>{ lang.pick(format!(", tolerated {grace} s"), format!(", {grace}초 허용")) }</> },
+                        html! { <>{ "Taint " }<b class="mono">{ short }</b>{ lang.pick(format!(", tolerated {grace}"), format!(", {grace} 허용")) }</> },
                         lang.pick(format!("evicts in {}", format::span(lang, left)), format!("{} 뒤 축출", format::span(lang, left))),
                         "warn",
                     )

@@ -73,25 +73,30 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
         (None, None) => page.t(lang::NO_TIMER).to_string(),
     };
     let hurry = clock.state == ClockState::Hurrying;
-    let settle = if hurry {
-        page.t(lang::HURRYING)
-    } else if clock.settled {
-        page.t(lang::SETTLED)
-    } else {
-        page.t(lang::SETTLE)
-    };
+    let settle = words::rest(page.lang, clock, next.map(|t| t.at));
+    // What is quiet now says what ends it.
+    let about = if clock.settled && next.is_some() { next_text.clone() } else { settle.clone() };
+    let reached = (clock.reached_milli > 0).then(|| {
+        let text = format::reached(clock.reached_milli);
+        let text = if props.small {
+            format!("→ {text}")
+        } else {
+            page.lang.pick(format!("reached {text}"), format!("실제 {text}"))
+        };
+        html! { <span class="reached num" title={page.t(lang::BEHIND)}>{ text }</span> }
+    });
     html! {
-        <section class={classes!("timebar", props.small.then_some("small"))} aria-label={page.t(lang::TIME)}>
+        <section class={classes!("timebar", props.small.then_some("small"), behind)} aria-label={page.t(lang::TIME)}>
             <div class="transport">
                 <button type="button" class="play" id="play" aria-label={page.t(name)} aria-keyshortcuts="Alt+P" disabled={!props.alive} onclick={page.does(Action::Pace(pace))}>{ icons::icon(symbol) }</button>
                 <button type="button" class="btn icon" aria-label={page.t(lang::STEP)} title={page.t(lang::STEP)} aria-keyshortcuts="Alt+." disabled={!props.alive} onclick={page.does(Action::Pace(Pace::Step))}>{ icons::icon("step") }</button>
             </div>
-            if props.small { { select } } else {
+            if props.small { <div class="speed">{ select }{ reached }</div> } else {
                 <div class="speed" title={behind.map(|_| page.t(lang::BEHIND))}>
                     <div class="seg" role="group" aria-label={page.t(lang::SPEED)}>
                         { for BUTTONS.iter().map(|s| html! { <button type="button" class="num" aria-pressed={(*s == clock.speed_milli).to_string()} onclick={page.does(Action::Pace(Pace::Speed(*s)))}>{ format::speed(*s) }</button> }) }
                     </div>
-                    { select }
+                    { select }{ reached }
                 </div>
             }
             <span class="clock num" role="timer" aria-live="off" aria-label={format::clock(page.epoch, clock.now)}><span aria-hidden="true">{ format::clock(page.epoch, clock.now) }<small>{ format::clock_millis(page.epoch, clock.now) }</small></span></span>
@@ -106,9 +111,9 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
             if !props.small {
                 <button type="button" class="btn nextbtn" disabled={next.is_none() || !props.alive} title={format!("{next_text}. {}", page.t(lang::JUMP))} onclick={page.does(Action::Pace(Pace::NextTimer))}>
                     { icons::icon("timer") }<span class="next"><span>{ page.t(lang::NEXT_TIMER) }</span><b class="num">{ next_text }</b></span></button>
-                <button type="button" class={classes!("btn", "line", hurry.then_some("on"))} disabled={clock.settled || !props.alive} onclick={page.does(Action::Pace(Pace::UntilSettled))}>{ icons::sized("settle", "s14") }{ settle }</button>
+                <button type="button" class={classes!("btn", "line", "rest", "num", hurry.then_some("on"))} title={about} disabled={clock.settled || !props.alive} onclick={page.does(Action::Pace(Pace::UntilSettled))}>{ icons::sized("settle", "s14") }{ settle }</button>
             } else {
-                <button type="button" class="btn icon" disabled={clock.settled || !props.alive} aria-label={page.t(lang::SETTLE)} title={page.t(lang::SETTLE)} onclick={page.does(Action::Pace(Pace::UntilSettled))}>{ icons::sized("settle", "s14") }</button>
+                <button type="button" class="btn icon" disabled={clock.settled || !props.alive} aria-label={about.clone()} title={about} onclick={page.does(Action::Pace(Pace::UntilSettled))}>{ icons::sized("settle", "s14") }</button>
             }
         </section>
     }

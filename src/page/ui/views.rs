@@ -12,6 +12,7 @@ use super::story::Story;
 use super::terminal::Term;
 use super::timebar::TimeBar;
 use super::{Action, Held, Page, icons};
+use crate::link::LoadFailure;
 use crate::query::Panel;
 use crate::{format, klog, lang};
 use view::ClockState;
@@ -42,6 +43,11 @@ impl App {
         }
     }
 
+    /// The world is gone, or does not answer.
+    fn gone(&self) -> bool {
+        self.model.crash.is_some() || self.hang.is_some()
+    }
+
     /// The clock of a world that is there stands.
     fn standing(&self) -> bool {
         self.link.is_some() && matches!(self.model.clock.state, ClockState::Paused | ClockState::Holding)
@@ -68,7 +74,9 @@ impl App {
         let now =
             if self.model.cluster.dense() { self.shown_now / 1_000_000_000 * 1_000_000_000 } else { self.shown_now };
         let over = if let Some(report) = &self.model.crash {
-            html! { <Crash report={Held::from(report)} loading={self.loading_failed.clone()}/> }
+            html! { <Crash report={Held::from(report)} loading={self.loading_failed.clone()} hangs=false/> }
+        } else if let Some(report) = &self.hang {
+            html! { <Crash report={Held::from(report)} loading={None::<LoadFailure>} hangs=true/> }
         } else if !self.started {
             html! {
                 <section class="crash start"><h2>{ "Tabernetes" }</h2><p>{ page.t(lang::START_TEXT) }</p>
@@ -156,7 +164,7 @@ impl App {
             (!has_side).then_some("noside"),
             panels.is_empty().then_some("nodock"),
             (self.side == Panel::Terminal && !inspecting).then_some("wideside"),
-            self.model.crash.is_some().then_some("crashed"),
+            self.gone().then_some("crashed"),
         );
         let show = |panel: Panel| {
             let act = page.act.clone();
@@ -190,7 +198,7 @@ impl App {
             <><span class="tm num">{ format::clock_full(self.model.epoch(), line.at) }</span><b>{ klog::component_label(line) }</b><span class="ms">{ line.text.clone() }</span></>
         });
         html! {
-            <div class={classes!("embed", (!has_side).then_some("noside"), self.model.crash.is_some().then_some("crashed"))}>
+            <div class={classes!("embed", (!has_side).then_some("noside"), self.gone().then_some("crashed"))}>
                 { self.header(false) }
                 if has_side { <div class="sideslot">{ self.side_panel(page) }</div> }
                 { self.map(page, false) }
@@ -220,7 +228,7 @@ impl App {
         };
         let shows = |p: Panel| self.options.shows(p);
         html! {
-            <div class={classes!("mobile", self.model.crash.is_some().then_some("crashed"))}>
+            <div class={classes!("mobile", self.gone().then_some("crashed"))}>
                 { self.header(true) }
                 <div class="stage1">
                     if shows(Panel::Cluster) { <div class="fill" hidden={open != Some(Panel::Cluster)}>{ self.map(page, true) }</div> }

@@ -7,8 +7,8 @@ use crate::lang;
 use crate::standing::{self, Line};
 use crate::words::{self, CauseHead};
 use view::{
-    Cause, CauseKind, ContainerFacts, FilterCell, LoopState, Missing, NodeState, NodeTimerKind, Remedy, SchedulerTable,
-    Subject, Why,
+    Cause, CauseKind, ContainerFacts, FilterCell, LoopState, Missing, MissingKind, NodeState, NodeTimerKind, Remedy,
+    SchedulerTable, Subject, Why,
 };
 use yew::prelude::*;
 
@@ -21,10 +21,11 @@ pub fn why(page: &Page, why: &Why, now: u64) -> Html {
         && why.component.is_empty()
         && why.missing.is_empty()
         && why.containers.is_empty();
+    let stored = !why.missing.iter().any(|m| matches!(m.what, MissingKind::Store { .. } | MissingKind::ApiServer));
     html! { <>
         if !why.missing.is_empty() || !why.containers.is_empty() || !why.verdict.0.is_empty() {
             <section class="sec"><h3>{ page.t(lang::STANDING) }</h3><ul class="stand">
-                { for why.missing.iter().map(|m| missing(page, m, now)) }
+                { for why.missing.iter().map(|m| missing(page, m, stored, now)) }
                 { verdict(&why.verdict) }
                 { for why.containers.iter().map(|c| container(page, c, now)) }
             </ul></section>
@@ -40,10 +41,11 @@ pub fn why(page: &Page, why: &Why, now: u64) -> Html {
 }
 
 /// Work that nobody does: whose, since when, what brings it back.
-fn missing(page: &Page, what: &Missing, now: u64) -> Html {
-    let told = standing::missing(page.lang, what, now);
+fn missing(page: &Page, what: &Missing, stored: bool, now: u64) -> Html {
+    let told = standing::missing(page.lang, what, stored, now);
     let since = (what.since > 0).then(|| {
-        let (clock, span) = (format::clock(page.epoch, what.since), format::age(now.saturating_sub(what.since)));
+        let (clock, span) =
+            (format::clock(page.epoch, what.since), format::whole(page.lang, now.saturating_sub(what.since)));
         page.lang.pick(format!("since {clock} ({span})"), format!("{clock}부터 ({span})"))
     });
     html! {
@@ -92,9 +94,13 @@ fn container(page: &Page, facts: &ContainerFacts, now: u64) -> Html {
 }
 
 fn cause(page: &Page, cause: &Cause) -> Html {
-    let (head, text) = words::cause(page.lang, &cause.what);
+    let (head, text) = words::cause(page.lang, &cause.what, cause.times);
     let revision =
         if cause.revision > 0 { format!("rev {}", cause.revision) } else { format::clock_full(page.epoch, cause.at) };
+    let times = (cause.times > 1).then(|| {
+        let last = format!("{}: {}", page.t(lang::LAST_TIME), format::clock_full(page.epoch, cause.at));
+        html! { <span class="times num" title={last.clone()}>{ format!("×{}", cause.times) }<span class="sr">{ last }</span></span> }
+    });
     let (class, who) = match &head {
         CauseHead::You => ("user", html! { { page.t(lang::YOU) } }),
         CauseHead::Text(text) => ("", html! { { text.clone() } }),
@@ -118,7 +124,7 @@ fn cause(page: &Page, cause: &Cause) -> Html {
     } else {
         html! { { text } }
     };
-    html! { <li {class}><span class="d"></span><span class="who">{ who }</span><span class="rv num">{ revision }</span><span class="what">{ what }</span></li> }
+    html! { <li {class}><span class="d"></span><span class="who">{ who }{ times }</span><span class="rv num">{ revision }</span><span class="what">{ what }</span></li> }
 }
 
 fn scheduling(page: &Page, table: &SchedulerTable) -> Html {
@@ -232,7 +238,7 @@ fn control_loop(page: &Page, state: &LoopState, now: u64) -> Html {
                         <span>if let Some((wanted, actual)) = r.wanted_actual { { lang.pick(format!("wants {wanted}, has {actual}"), format!("원하는 수 {wanted}, 있는 수 {actual}")) } }
                             if !r.action.is_empty() { <b>{ format!(" {}", r.action) }</b> }
                             if !r.error.is_empty() { <span class="bad">{ format!(" {}", r.error) }</span> }</span>
-                        <span class="num mono dim">{ format::latency(u32::try_from(r.took / 1000).unwrap_or(u32::MAX)) }</span></li>
+                        <span class="num mono dim">{ format::latency(lang, u32::try_from(r.took / 1000).unwrap_or(u32::MAX)) }</span></li>
                 }) }</ul>
             }
         </section>
@@ -252,7 +258,7 @@ fn node(page: &Page, state: &NodeState, now: u64) -> Html {
                 html! { <li><span>{ text }</span><b class="num">{ format::span(lang, left) }</b></li> }
             }) }</ul></section>
         }
-        <section class="sec"><h3>{ page.t(lang::CONDITIONS) }<span class="dim num">{ format!("{} {}", page.t(lang::LAST_HEARTBEAT), format::age(now.saturating_sub(state.heartbeat_at))) }</span></h3>
+        <section class="sec"><h3>{ page.t(lang::CONDITIONS) }<span class="dim num">{ format!("{} {}", page.t(lang::LAST_HEARTBEAT), format::age(lang, now.saturating_sub(state.heartbeat_at))) }</span></h3>
             <ul class="conds">{ for state.conditions.iter().map(|c| html! {
                 <li><span class={if c.good { "ok" } else { "bad" }}>{ icons::sized(if c.good { "check" } else { "x" }, "s12") }</span>
                     <b>{ &c.kind }</b><span>{ &c.status }</span><span class="dim">{ &c.reason }</span><span class="dim msgline">{ &c.message }</span></li>

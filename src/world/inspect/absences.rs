@@ -41,6 +41,38 @@ pub fn missing(look: &Look<'_>, object: &AnyRev) -> Vec<Missing> {
     found
 }
 
+/// What keeps a component from its work, the root of it first.
+pub fn of_component(look: &Look<'_>, name: &str, kind: &'static str) -> Vec<Missing> {
+    let mut found: Vec<Missing> = store(look).into_iter().collect();
+    match kind {
+        "kube-controller-manager" if look.world.leading_manager().is_none() => {
+            found.push(led(look, kind, MissingKind::Manager { controller: String::new() }));
+        }
+        "kube-scheduler" if look.world.leading_scheduler().is_none() => {
+            found.push(led(look, kind, MissingKind::Scheduler));
+        }
+        _ => {}
+    }
+    let process = crate::session::process(look.world, name);
+    let told = found.iter().any(|m| m.processes.iter().any(|p| p.name == name));
+    if !told && matches!(process.state, ProcessState::Stopped | ProcessState::Starting) {
+        let processes = vec![process];
+        let (since, next_at, command) = (ended(look, name), next(look, &processes), starts(&processes, kind));
+        let (what, lease) = (MissingKind::Process { name: name.into() }, LeaseView::default());
+        found.insert(0, Missing { what, since, lease, next_at, command, processes });
+    }
+    found
+}
+
+/// What keeps a controller's loop from running: nobody leads, or the leader can neither read nor write.
+pub fn of_loop(look: &Look<'_>, controller: &str) -> Vec<Missing> {
+    let mut found: Vec<Missing> = store(look).into_iter().collect();
+    if look.world.leading_manager().is_none() {
+        found.push(led(look, "kube-controller-manager", MissingKind::Manager { controller: controller.into() }));
+    }
+    found
+}
+
 fn controller(object: &AnyRev) -> Option<&'static str> {
     let kind = object.kind_info()?.kind;
     if let Some(namespace) = object.downcast::<Namespace>() {
@@ -75,7 +107,7 @@ fn starts(processes: &[ProcessView], all: &str) -> String {
 }
 
 /// Nobody stores anything.
-fn store(look: &Look<'_>) -> Option<Missing> {
+pub fn store(look: &Look<'_>) -> Option<Missing> {
     let servers = of_kind(look.world, "kube-apiserver");
     let missing = |what, processes: Vec<ProcessView>, since, kind: &str| Missing {
         what,

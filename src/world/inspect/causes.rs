@@ -6,6 +6,8 @@ use view::{Cause, CauseKind, ObjectRef};
 
 /// Links of a chain at most.
 const LONGEST: usize = 24;
+/// Writes that are looked at for them.
+const FARTHEST: usize = 400;
 
 /// Who wrote, in a reader's words.
 pub fn writer(user: &str) -> String {
@@ -47,7 +49,17 @@ fn link(look: &Look<'_>, revision: u64, noted: &Noted) -> Cause {
             code: entry.map_or(200, |e| e.code.get()),
             latency_micros: u32::try_from(latency).unwrap_or(u32::MAX),
         },
+        times: 1,
     }
+}
+
+/// Whether two writes would read the same: by the same of the same, in the same way.
+fn alike(a: &Noted, b: &Noted) -> bool {
+    object(a) == object(b) && a.user == b.user && a.verb == b.verb && a.subresource == b.subresource
+}
+
+fn once(at: u64, what: CauseKind) -> Cause {
+    Cause { at, revision: 0, what, times: 1 }
 }
 
 /// The reader's input that a write came from.
@@ -58,18 +70,26 @@ fn input(look: &Look<'_>, at: u64) -> Option<Cause> {
     } else {
         CauseKind::Command { line: line.clone() }
     };
-    Some(Cause { at: *when, revision: 0, what })
+    Some(once(*when, what))
 }
 
 /// The chain that led to `revision`, first cause first.
 pub fn chain(look: &Look<'_>, revision: u64) -> Vec<Cause> {
-    let mut chain = Vec::new();
+    let mut chain: Vec<Cause> = Vec::new();
     let mut next = Some(revision);
-    while let Some(revision) = next.take() {
+    // The last link that is a write: where it stands in the chain, and what was noted of it.
+    let mut newer: Option<(usize, Noted)> = None;
+    for _ in 0..FARTHEST {
+        let Some(revision) = next.take() else { break };
         let Some(noted) = look.server.causes.of(revision) else { break };
-        chain.push(link(look, revision, &noted));
-        if chain.len() >= LONGEST {
+        let same = newer.as_ref().filter(|(_, n)| alike(n, &noted)).map(|(at, _)| *at);
+        if let Some(link) = same.and_then(|at| chain.get_mut(at)) {
+            link.times += 1;
+        } else if chain.len() >= LONGEST {
             break;
+        } else {
+            newer = Some((chain.len(), noted.clone()));
+            chain.push(link(look, revision, &noted));
         }
         // What set the writer going: an earlier write of the same object before others, and a node only where nothing
         // else is named; of several the newest.
@@ -86,9 +106,10 @@ pub fn chain(look: &Look<'_>, revision: u64) -> Vec<Cause> {
         };
         next = earlier.clone().max_by_key(weight);
         let others = earlier.count().saturating_sub(1);
-        if others > 0 {
+        let folded = next.and_then(|next| look.server.causes.of(next)).is_some_and(|next| alike(&next, &noted));
+        if others > 0 && !folded {
             let more = u32::try_from(others).unwrap_or(u32::MAX);
-            chain.push(Cause { at: noted.time.as_nanos(), revision: 0, what: CauseKind::Also { more } });
+            chain.push(once(noted.time.as_nanos(), CauseKind::Also { more }));
         }
         if next.is_none() {
             let own = noted.user == *"kubernetes-admin";
@@ -107,17 +128,17 @@ fn boot_or_time(look: &Look<'_>, noted: &Noted) -> Cause {
     let at = noted.time.as_nanos();
     let fault = look.inputs.iter().rev().find(|(when, line)| *when <= at && line.starts_with("cluster "));
     if let Some((when, line)) = fault {
-        return Cause { at: *when, revision: 0, what: CauseKind::Fault { line: line.clone() } };
+        return once(*when, CauseKind::Fault { line: line.clone() });
     }
     if at < BOOT {
-        return Cause { at: 0, revision: 0, what: CauseKind::Boot };
+        return once(0, CauseKind::Boot);
     }
     let name = match noted.kind.kind {
         "Lease" => "renewInterval",
         "Node" => "nodeStatusUpdateFrequency",
         _ => "resync",
     };
-    Cause { at, revision: 0, what: CauseKind::Timer { name: name.into() } }
+    once(at, CauseKind::Timer { name: name.into() })
 }
 
 /// The newest write about an object, even one that is gone.

@@ -1,5 +1,6 @@
 //! Components and control loops in the inspector.
 
+use super::absences;
 use super::look::Look;
 use api::SortSmall;
 use view::{
@@ -43,7 +44,10 @@ pub fn component(look: &Look<'_>, name: &str, selection: &Selection) -> Option<I
     let body = match selection.tab {
         InspectorTab::Logs => InspectorBody::Logs(vec![log(look, name)]),
         InspectorTab::Summary => InspectorBody::Summary(groups),
-        _ => InspectorBody::Why(Box::new(Why { component: groups, ..Why::default() })),
+        _ => {
+            let missing = absences::of_component(look, name, component.kind);
+            InspectorBody::Why(Box::new(Why { component: groups, missing, ..Why::default() }))
+        }
     };
     let tabs = vec![InspectorTab::Why, InspectorTab::Summary, InspectorTab::Logs];
     Some(Inspector { subject: selection.subject.clone(), head, tabs, body })
@@ -158,8 +162,20 @@ fn klog(at: i64, line: &sim::trace::LogLine) -> String {
 
 /// What is shown of a control loop.
 pub fn control_loop(look: &Look<'_>, name: &str, selection: &Selection) -> Option<Inspector> {
-    let leader = look.world.leading_manager()?;
-    let observed = leader.controllers().into_iter().find(|o| o.name.trim_end_matches("-controller") == name)?;
+    let known = |manager: &controllers::ControllerManager| {
+        manager.controllers().into_iter().find(|o| o.name.trim_end_matches("-controller") == name)
+    };
+    let missing = absences::of_loop(look, name);
+    let Some(observed) = look.world.leading_manager().and_then(|leader| known(&leader)) else {
+        let head = InspectorHead {
+            kind: "controller".into(),
+            name: name.into(),
+            status: "stopped".into(),
+            ..InspectorHead::default()
+        };
+        let body = InspectorBody::Why(Box::new(Why { missing, ..Why::default() }));
+        return Some(Inspector { subject: selection.subject.clone(), head, tabs: vec![InspectorTab::Why], body });
+    };
     let mut state = LoopState {
         name: name.into(),
         skip_percent: crate::session::percent(observed.skip()),
@@ -203,6 +219,6 @@ pub fn control_loop(look: &Look<'_>, name: &str, selection: &Selection) -> Optio
         ],
         ..InspectorHead::default()
     };
-    let body = InspectorBody::Why(Box::new(Why { control_loop: Some(state), ..Why::default() }));
+    let body = InspectorBody::Why(Box::new(Why { control_loop: Some(state), missing, ..Why::default() }));
     Some(Inspector { subject: selection.subject.clone(), head, tabs: vec![InspectorTab::Why], body })
 }

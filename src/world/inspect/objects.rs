@@ -28,16 +28,22 @@ pub fn inspect(look: &Look<'_>, about: &ObjectRef, selection: &Selection) -> Opt
         tabs.push(InspectorTab::Logs);
     }
     let Some(object) = stored else {
-        // Gone: what is left is why.
-        let revision = causes::last_write(look, about)?;
+        // Gone: what is left is why. An API server that could read nothing yet knows of no object.
+        let revision = causes::last_write(look, about);
+        let unread = !look.server.cache.ready();
         let head = InspectorHead {
             kind: about.kind.clone(),
             namespace: about.namespace.clone(),
             name: about.name.clone(),
-            gone: true,
+            gone: revision.is_some() && !unread,
+            status: if unread { "Unknown" } else { "NotFound" }.into(),
             ..InspectorHead::default()
         };
-        let why = Why { causes: causes::chain(look, revision), ..Why::default() };
+        let why = Why {
+            causes: revision.map(|r| causes::chain(look, r)).unwrap_or_default(),
+            missing: absences::store(look).filter(|_| unread).into_iter().collect(),
+            ..Why::default()
+        };
         let body = InspectorBody::Why(Box::new(why));
         return Some(Inspector { subject: selection.subject.clone(), head, tabs: vec![InspectorTab::Why], body });
     };

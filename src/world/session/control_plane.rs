@@ -1,8 +1,9 @@
 //! What stands above the nodes: members, doors, loops, the scheduler.
 
-use super::cluster_view::{list, micro};
+use super::cluster_view::{get, list, micro};
 use super::pods;
 use crate::cluster::World;
+use api::apps_v1::{Deployment, ReplicaSet, StatefulSet};
 use api::coordination_v1::Lease;
 use api::core_v1::{Node, Pod};
 use api::{Rev, SortSmall};
@@ -268,6 +269,23 @@ fn troubles(world: &World) -> (usize, usize) {
     (lost, timed)
 }
 
+/// Pods of a workload that are ready, as its status has it.
+fn ready(world: &World, controller: &str, namespace: &str, name: &str) -> Option<u32> {
+    let kind = match controller {
+        "deployment-controller" => "Deployment",
+        "replicaset-controller" => "ReplicaSet",
+        "statefulset-controller" => "StatefulSet",
+        _ => return None,
+    };
+    let object = get(world, kind, namespace, name)?;
+    let ready = object
+        .downcast::<Deployment>()
+        .map(|o| o.status.ready_replicas)
+        .or_else(|| object.downcast::<ReplicaSet>().map(|o| o.status.ready_replicas))
+        .or_else(|| object.downcast::<StatefulSet>().map(|o| o.status.ready_replicas));
+    ready.and_then(|n| u32::try_from(n).ok())
+}
+
 fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
     let now = world.sim().now().as_nanos();
     let any = || world.observed().managers.borrow().values().next().cloned();
@@ -293,6 +311,7 @@ fn loops(world: &World, looks: &mut Looks) -> Vec<LoopView> {
                 working: count(processing.max(usize::from(warm))),
                 retrying: count(failed(&queues)),
                 wanted_actual: number(&last.desired).zip(number(&last.actual)),
+                ready: ready(world, c.name, &last.key.namespace, &last.key.name),
                 warning: match c.name {
                     "node-lifecycle-controller" => counted(lost, "lost"),
                     "taint-eviction-controller" => counted(evictions, if evictions == 1 { "timer" } else { "timers" }),

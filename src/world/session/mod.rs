@@ -54,6 +54,8 @@ const CROWD_EVERY: u64 = 64_000;
 const MANY_NODES: usize = 20;
 /// Wall microseconds between looks of the inspector.
 const INSPECT_EVERY: u64 = 250_000;
+/// Wall microseconds over which the speed that is reached is measured.
+const MEASURE_EVERY: u64 = 1_000_000;
 /// Virtual time that booting may take before the page gets the clock anyway.
 const BOOT_AT_MOST: Duration = Duration::from_secs(120);
 /// Virtual time without a change after which the cluster counts as settled.
@@ -94,6 +96,9 @@ pub struct Session {
     /// Virtual nanoseconds that the wall clock has asked for and that have not been run.
     owed: u64,
     behind: bool,
+    /// Since when the clock's speed is measured (wall microseconds and virtual nanoseconds), and what came of it last.
+    measured: (u64, u64),
+    reached_milli: u64,
     observer: Observer,
     terminal: terminal::Terminal,
     manifest: manifest::Requests,
@@ -172,6 +177,8 @@ impl Session {
             wall: None,
             owed: 0,
             behind: false,
+            measured: (0, 0),
+            reached_milli: 0,
             story: None,
             selection: None,
             shown: Vec::new(),
@@ -310,6 +317,7 @@ impl Session {
     fn pace(&mut self, pace: Pace) {
         let now = self.world.sim().now();
         self.owed = 0;
+        (self.measured, self.reached_milli) = ((self.wall.unwrap_or(0), now.as_nanos()), 0);
         let rest = match self.mode {
             Mode::Paused | Mode::Stepping { .. } => Mode::Paused,
             _ => Mode::Running,
@@ -369,6 +377,7 @@ impl Session {
         let elapsed = wall_micros.saturating_sub(self.wall.unwrap_or(wall_micros));
         self.wall = Some(wall_micros);
         self.advance(elapsed, more);
+        self.measure(wall_micros);
         self.collect();
         self.look(wall_micros);
         std::mem::take(&mut self.outbox)
@@ -416,6 +425,17 @@ impl Session {
                 return;
             }
         }
+    }
+
+    /// The speed that is reached, once a second of wall time.
+    fn measure(&mut self, wall: u64) {
+        let (since, from) = self.measured;
+        if wall.saturating_sub(since) < MEASURE_EVERY {
+            return;
+        }
+        let passed = self.now().saturating_sub(from);
+        self.reached_milli = passed.checked_div(wall.saturating_sub(since)).unwrap_or(0);
+        self.measured = (wall, self.now());
     }
 
     /// What ends a mode. True when there is nothing more to do in this poll.
@@ -554,6 +574,8 @@ impl Session {
         frame.full = self.frame == 1;
         frame.clock.now = self.now();
         frame.clock.speed_milli = u32::try_from(self.speed_milli).unwrap_or(u32::MAX);
+        let behind = self.mode == Mode::Running && self.behind;
+        frame.clock.reached_milli = if behind { u32::try_from(self.reached_milli).unwrap_or(u32::MAX) } else { 0 };
         frame.clock.settled = matches!(self.mode, Mode::Running | Mode::Paused) && self.settled();
         frame.clock.state = match self.mode {
             Mode::Booting => ClockState::Booting,

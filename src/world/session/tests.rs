@@ -538,6 +538,55 @@ fn time_stops_runs_and_settles() {
 }
 
 #[test]
+fn a_speed_that_is_not_reached_is_told() {
+    let mut page = booted();
+    page.pass(1000);
+    assert_eq!((page.last().clock.state, page.last().clock.reached_milli), (ClockState::Running, 0));
+    page.send(ToWorld::Pace(Pace::Speed(1_000_000)));
+    // A machine that has time for 20 steps in each slice.
+    for _ in 0..150 {
+        page.wall += 20_000;
+        let mut left = 20;
+        let mut more = || {
+            left -= 1;
+            left >= 0
+        };
+        for message in page.session.poll(page.wall, &mut more) {
+            if let ToPage::Frame(frame) = message {
+                page.session.receive(ToWorld::FrameSeen { number: frame.number });
+                page.frames.push(*frame);
+            }
+        }
+    }
+    let clock = page.last().clock;
+    assert_eq!(clock.state, ClockState::Behind);
+    assert!(clock.reached_milli > 0 && clock.reached_milli < 1_000_000, "{clock:?}");
+    page.send(ToWorld::Pace(Pace::Speed(1000)));
+    page.pass(1000);
+    assert_eq!(page.last().clock.reached_milli, 0);
+}
+
+#[test]
+fn what_a_loop_made_is_not_yet_ready() {
+    let mut page = booted();
+    page.send(ToWorld::Command {
+        id: 1,
+        text: "kubectl create deployment big --image=nginx:1.27 --replicas=2\n".into(),
+    });
+    page.send(ToWorld::Fault { line: "cluster stop kube-scheduler".into() });
+    page.pass(3000);
+    let plane = page.frames.iter().rev().find_map(|f| f.control_plane.clone()).unwrap();
+    for name in ["deployment", "replicaset"] {
+        let row = plane.loops.iter().find(|l| l.name == name).unwrap();
+        assert_eq!((row.wanted_actual, row.ready), (Some((2, 2)), Some(0)), "{name}");
+    }
+    page.send(ToWorld::Fault { line: "cluster restore".into() });
+    page.pass(30_000);
+    let plane = page.frames.iter().rev().find_map(|f| f.control_plane.clone()).unwrap();
+    assert_eq!(plane.loops.iter().find(|l| l.name == "deployment").unwrap().ready, Some(2));
+}
+
+#[test]
 fn what_is_to_come_is_named() {
     let mut page = booted();
     page.send(ToWorld::Manifest { id: 1, action: ManifestAction::Apply, text: CRASH.into(), story: false });

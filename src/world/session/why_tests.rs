@@ -2,13 +2,17 @@
 
 use super::tests::{Page, booted};
 use view::{
-    ContainerFacts, InspectorBody, InspectorTab, ManifestAction, MissingKind, ObjectRef, ProcessState, Progress,
-    Selection, Subject, ToPage, ToWorld, Trip, TripState, Why,
+    CauseKind, ContainerFacts, InspectorBody, InspectorTab, ManifestAction, MissingKind, ObjectRef, ProcessState,
+    Progress, Selection, Subject, ToPage, ToWorld, Trip, TripState, Why,
 };
 
+const CRASH: &str = include_str!("../../page/examples/crash.yaml");
+
 fn why(page: &mut Page, kind: &str, name: &str) -> Why {
-    let object = ObjectRef { kind: kind.into(), namespace: "default".into(), name: name.into() };
-    let subject = Subject::Object(object);
+    why_of(page, Subject::Object(ObjectRef { kind: kind.into(), namespace: "default".into(), name: name.into() }))
+}
+
+fn why_of(page: &mut Page, subject: Subject) -> Why {
     page.heard.clear();
     page.send(ToWorld::Select(Some(Selection { subject: subject.clone(), tab: InspectorTab::Why })));
     page.pass(40);
@@ -19,7 +23,7 @@ fn why(page: &mut Page, kind: &str, name: &str) -> Why {
     page.send(ToWorld::Select(None));
     match found {
         Some(InspectorBody::Why(why)) => *why,
-        other => panic!("{kind} {name}: {other:?}"),
+        other => panic!("{subject:?}: {other:?}"),
     }
 }
 
@@ -179,6 +183,66 @@ fn a_stopped_kubelet_and_a_store_without_quorum_are_named() {
     assert_eq!(why(&mut page, "Deployment", "web").missing, []);
     let plane = page.frames.iter().rev().find_map(|f| f.control_plane.clone()).unwrap();
     assert_eq!(plane.api_servers[0].storage, None);
+}
+
+#[test]
+fn components_and_loops_say_what_keeps_them_from_their_work() {
+    let mut page = booted();
+    let component = |name: &str| Subject::Component { name: name.into() };
+    let looped = Subject::Loop { name: "deployment".into() };
+    let kinds = |why: &Why| why.missing.iter().map(|m| m.what.clone()).collect::<Vec<_>>();
+    for name in ["kube-controller-manager-1", "kube-scheduler-2", "kube-apiserver", "etcd"] {
+        assert_eq!(why_of(&mut page, component(name)).missing, [], "{name}");
+    }
+    page.send(ToWorld::Fault { line: "cluster stop kube-scheduler-2".into() });
+    page.pass(1000);
+    let known = why_of(&mut page, component("kube-scheduler-2"));
+    let own = known.missing.iter().find(|m| m.processes.iter().any(|p| p.name == "kube-scheduler-2")).unwrap();
+    assert_eq!(own.processes.iter().find(|p| p.name == "kube-scheduler-2").unwrap().state, ProcessState::Stopped);
+    assert_eq!(own.command, "cluster start kube-scheduler-2");
+    page.send(ToWorld::Fault { line: "cluster restore".into() });
+    page.pass(20_000);
+    // Without a store the leaders give up, and wait for it.
+    page.send(ToWorld::Fault { line: "cluster stop etcd".into() });
+    page.pass(30_000);
+    let (store, manager) = (MissingKind::Store { quorum: 1 }, MissingKind::Manager { controller: String::new() });
+    let known = why_of(&mut page, component("kube-controller-manager-1"));
+    assert_eq!(kinds(&known)[..2], [store.clone(), manager]);
+    let known = why_of(&mut page, component("kube-scheduler-1"));
+    assert_eq!(kinds(&known)[..2], [store.clone(), MissingKind::Scheduler]);
+    for name in ["kube-apiserver", "etcd"] {
+        assert_eq!(kinds(&why_of(&mut page, component(name))), std::slice::from_ref(&store), "{name}");
+    }
+    let known = why_of(&mut page, looped.clone());
+    assert_eq!(kinds(&known), [store.clone(), MissingKind::Manager { controller: "deployment".into() }]);
+    assert!(known.control_loop.is_none());
+    // An API server that starts now reads nothing: what it does not know is not gone.
+    page.send(ToWorld::Fault { line: "cluster stop kube-apiserver".into() });
+    page.send(ToWorld::Fault { line: "cluster start kube-apiserver".into() });
+    page.pass(2000);
+    let known = why(&mut page, "Node", "node-1");
+    assert!(matches!(known.missing[0].what, MissingKind::Store { .. } | MissingKind::ApiServer), "{known:?}");
+    page.send(ToWorld::Fault { line: "cluster restore".into() });
+    page.pass(60_000);
+    assert_eq!(why_of(&mut page, component("kube-controller-manager-1")).missing, []);
+    assert!(why_of(&mut page, looped).control_loop.is_some());
+}
+
+#[test]
+fn writes_that_read_the_same_are_one_link() {
+    let mut page = booted();
+    page.send(ToWorld::Command { id: 1, text: format!("cat <<EOF | kubectl apply -f -\n{CRASH}EOF\n") });
+    page.pass(90_000);
+    let known = why(&mut page, "Pod", "crasher");
+    let read = |c: &view::Cause| match &c.what {
+        CauseKind::Write { verb, subresource, by, .. } => format!("{verb} {subresource} {by}"),
+        other => format!("{other:?}"),
+    };
+    let told: Vec<String> = known.causes.iter().map(read).collect();
+    assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "{told:#?}");
+    assert!(matches!(known.causes[0].what, CauseKind::Command { .. }), "{told:#?}");
+    let last = known.causes.last().unwrap();
+    assert!(last.times > 5 && read(last).starts_with("patch status kubelet"), "{told:#?} {last:?}");
 }
 
 fn trip(page: &Page) -> Trip {
