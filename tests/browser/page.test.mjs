@@ -455,9 +455,7 @@ test("in a small window the log keeps its messages, and no button lies over a te
   await visit("?lang=en", context, async (page) => {
     await page.locator('#cluster [aria-label="node-1"] h3 button').click();
     await page.locator(".insp").waitFor();
-    const message = page.locator(".log .r .ms").last();
-    await message.waitFor();
-    assert.ok(await message.evaluate((e) => e.clientWidth) > 160);
+    await page.waitForFunction(() => [...document.querySelectorAll(".log .r .ms")].at(-1)?.clientWidth > 160);
     const out = await page.evaluate(() => {
       const right = document.querySelector(".dock").getBoundingClientRect().right;
       return [...document.querySelectorAll(".dock .tabs .tools > *")].filter((e) => e.getBoundingClientRect().right > right + 1).length;
