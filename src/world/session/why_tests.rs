@@ -242,7 +242,7 @@ fn writes_that_read_the_same_are_one_link() {
     assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "{told:#?}");
     assert!(matches!(known.causes[0].what, CauseKind::Command { .. }), "{told:#?}");
     let last = known.causes.last().unwrap();
-    assert!(last.times > 5 && read(last).starts_with("patch status kubelet"), "{told:#?} {last:?}");
+    assert!(last.times > 5 && read(last).starts_with("update status kubelet"), "{told:#?} {last:?}");
 }
 
 fn trip(page: &Page) -> Trip {
