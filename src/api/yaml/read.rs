@@ -1,6 +1,6 @@
 //! Tokens to nodes: go-yaml's parser, building the tree as it goes.
 use super::Error;
-use super::scan::{MAX_LEVELS, Mark, Scan, Scanner, Token, TokenKind, at_line};
+use super::scan::{MAX_LEVELS, Mark, Scan, Scanner, Token, TokenKind, at_line, too_deep};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -143,7 +143,7 @@ impl Reader {
     fn node(&mut self, block: bool, indentless: bool, depth: usize) -> Scan<Rc<Node>> {
         let mut t = self.peek()?;
         if depth > MAX_LEVELS {
-            return fail(t.start, "exceeded max depth of 10000", t.start);
+            return fail(t.start, &too_deep(), t.start);
         }
         if let TokenKind::Alias(name) = t.kind {
             self.scanner.skip();

@@ -64,8 +64,13 @@ struct SimpleKey {
 const SIMPLE_KEY_MAX: usize = 1024;
 /// Go reads its input in pieces of so many bytes, and complains of characters as soon as it reads them.
 const CHUNK: usize = 512;
-/// How deep flow collections and indentations may nest (go-yaml allows 10,000, and names that number).
+/// How deep flow collections and indentations may nest (go-yaml allows 10,000).
 pub(super) const MAX_LEVELS: usize = 200;
+
+/// go-yaml's complaint of more than that, with the bound that holds here.
+pub(super) fn too_deep() -> String {
+    format!("exceeded max depth of {MAX_LEVELS}")
+}
 
 pub(super) struct Scanner {
     chars: Vec<char>,
@@ -394,7 +399,7 @@ impl Scanner {
         self.indents.push(self.indent);
         self.indent = column;
         if self.indents.len() > MAX_LEVELS {
-            return self.fail(mark, "exceeded max depth of 10000");
+            return self.fail(mark, &too_deep());
         }
         let token = Token { kind, start: mark, end: mark };
         match number {
@@ -439,7 +444,7 @@ impl Scanner {
         });
         self.flow_level += 1;
         if self.flow_level > MAX_LEVELS {
-            return self.fail(self.mark, "exceeded max depth of 10000");
+            return self.fail(self.mark, &too_deep());
         }
         self.simple_key_allowed = true;
         let start = self.mark;

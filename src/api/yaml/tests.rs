@@ -89,6 +89,17 @@ fn splits() {
 }
 
 #[test]
+fn too_deep_names_the_bound_that_holds() {
+    let error = |text: String| documents(&text).find_map(|d| d.err().map(|e| e.message)).unwrap_or_default();
+    let flow = error("[".repeat(300));
+    let block = error((0..300).map(|i| format!("{}a:\n", " ".repeat(i))).collect());
+    for told in [flow, block] {
+        assert!(told.ends_with("exceeded max depth of 200"), "{told}");
+    }
+    assert_eq!(error("[".repeat(150) + &"]".repeat(150)), "");
+}
+
+#[test]
 fn prints() {
     let print = |json: &str| Value::parse(json).map(|v| print(&v)).unwrap_or_default();
     assert_eq!(
