@@ -9,8 +9,12 @@ pub struct Subject {
     pub common_name: String,
     /// `O`, in order.
     pub organisations: Vec<String>,
+    /// Whether names of another kind are asked for (`subjectAltName`).
+    pub other_names: bool,
 }
 
+/// `2.5.29.17` as an element.
+const ALTERNATIVE_NAMES: [u8; 5] = [OID, 3, 0x55, 0x1d, 17];
 /// `2.5.4.3` and `2.5.4.10`, as DER has them.
 const COMMON_NAME: [u8; 3] = [0x55, 4, 3];
 const ORGANISATION: [u8; 3] = [0x55, 4, 10];
@@ -67,8 +71,9 @@ fn subject(der: &[u8]) -> Option<Subject> {
     let (request, _) = expect(der, SEQUENCE)?;
     let (info, _) = expect(request, SEQUENCE)?;
     let (_, info) = expect(info, INTEGER)?;
-    let (mut names, _) = expect(info, SEQUENCE)?;
-    let mut subject = Subject::default();
+    let (mut names, rest) = expect(info, SEQUENCE)?;
+    let other_names = rest.windows(ALTERNATIVE_NAMES.len()).any(|bytes| bytes == ALTERNATIVE_NAMES);
+    let mut subject = Subject { other_names, ..Subject::default() };
     while !names.is_empty() {
         let (mut set, rest) = expect(names, SET)?;
         names = rest;
@@ -98,7 +103,14 @@ mod tests {
     #[test]
     fn tells_who_asks() {
         let subject = parse(MINA.as_bytes()).expect("a request");
-        assert_eq!(subject, Subject { common_name: "mina".into(), organisations: vec!["devs".into(), "ops".into()] });
+        assert_eq!(
+            subject,
+            Subject {
+                common_name: "mina".into(),
+                organisations: vec!["devs".into(), "ops".into()],
+                ..Subject::default()
+            }
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod cel;
 pub mod certificate_request;
+pub mod cidr;
 pub mod cron;
 pub mod declared_features;
 pub mod defaults;

@@ -38,6 +38,16 @@ impl Cidr {
         let n = ip.0.wrapping_sub(self.network.0);
         n > 0 && n < self.size().saturating_sub(1)
     }
+
+    /// The range of a ServiceCIDR; nothing for one of IPv6.
+    pub fn parse(text: &str) -> Option<Cidr> {
+        match api::cidr::Cidr::parse(text)? {
+            api::cidr::Cidr { network: std::net::IpAddr::V4(network), bits } => {
+                Some(Cidr { network: Ip(u32::from(network)), bits })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Cidr {
@@ -53,6 +63,12 @@ fn band(size: u32) -> u32 {
     const STEP: u32 = 16;
     if size < MIN { 0 } else { (size / STEP).clamp(MIN, MAX) }
 }
+
+/// The label with an address' family.
+pub(crate) const LABEL_FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
+/// The label with who keeps an address, and what it says of those given to Services.
+pub(crate) const LABEL_MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+pub(crate) const MANAGED_BY: &str = "ipallocator.k8s.io";
 
 /// `--service-node-port-range`.
 const NODE_PORTS: std::ops::RangeInclusive<i32> = 30000..=32767;
@@ -125,10 +141,19 @@ impl Inner {
                 let failures: ErrorList = field::invalid(&path, service.spec.cluster_ips.clone(), detail).into();
                 Status::invalid_kind(call.resource().kind, &service.metadata.name, &failures)
             };
-            if !self.config.cidr().contains(parsed) {
+            let ready = self.ready_ranges();
+            if call.write.dry_run {
+                // Nothing is looked up, only the first range is asked.
+                if let Some(range) = ready.first().filter(|range| !range.contains(parsed)) {
+                    let why = "is not in the valid range. The range of valid IPs is";
+                    return Err(failed(&format!("the provided IP ({ip}) {why} {range}")));
+                }
+                continue;
+            }
+            if !ready.iter().any(|range| range.contains(parsed)) {
                 return Err(failed("the provided network does not match the current range"));
             }
-            if !self.claim(call, &ip, service).await? {
+            if !self.claim(&ip, service).await? {
                 return Err(failed("provided IP is already allocated"));
             }
             allocated.ips.push(ip);
@@ -143,13 +168,31 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes a free address: drawn from the upper part of the range, then the next ones.
+    /// Takes a free address of a range that is ready. A dry run is shown the range's own address.
     async fn claim_any(&self, call: &Call, service: &Service) -> Result<Str, Status> {
-        let range = self.config.cidr();
+        let ranges = self.ready_ranges();
+        // Any of them may come first.
+        let first = match ranges.len() {
+            0 | 1 => 0,
+            count => self.draw.borrow_mut().below(u32::try_from(count).unwrap_or(1)) as usize,
+        };
+        for range in ranges.iter().cycle().skip(first).take(ranges.len()) {
+            if call.write.dry_run {
+                return Ok(Str::from(range.network.to_string()));
+            }
+            if let Some(ip) = self.claim_of(range, service).await? {
+                return Ok(ip);
+            }
+        }
+        Err(Status::internal("failed to allocate a serviceIP: range is full"))
+    }
+
+    /// Takes a free address of a range: drawn from its upper part, then the next ones.
+    async fn claim_of(&self, range: &Cidr, service: &Service) -> Result<Option<Str>, Status> {
         let size = range.size().saturating_sub(1);
         let offset = band(size);
-        let start = self.draw.borrow_mut().below(size.saturating_sub(offset).max(1));
         let upper = size.saturating_sub(offset).max(1);
+        let start = self.draw.borrow_mut().below(upper);
         // The lower part is only used once the upper is full.
         let candidates = (0..upper).map(|i| offset + (start + i) % upper).chain(1..offset);
         for n in candidates.filter(|n| *n > 0) {
@@ -157,19 +200,18 @@ impl Inner {
             if self.cache.resource(self.ip_addresses).get(&ip).is_some() {
                 continue;
             }
-            if self.claim(call, &ip, service).await? {
-                return Ok(ip);
+            if self.claim(&ip, service).await? {
+                return Ok(Some(ip));
             }
         }
-        Err(Status::internal("failed to allocate a serviceIP: range is full"))
+        Ok(None)
     }
 
     /// Creates the IPAddress of a service; false if somebody has it.
-    async fn claim(&self, call: &Call, ip: &Str, service: &Service) -> Result<bool, Status> {
+    pub(crate) async fn claim(&self, ip: &Str, service: &Service) -> Result<bool, Status> {
         let key = format!("/registry/ipaddresses/{ip}");
-        let free = crate::registry::read(self, &key).await?.is_none();
-        if call.write.dry_run || !free {
-            return Ok(free);
+        if crate::registry::read(self, &key).await?.is_some() {
+            return Ok(false);
         }
         let address = ip_address(self, ip, service);
         match self.storage.put(&key, 0, (std::rc::Rc::new(address), None), None).await.map_err(errors::store)? {
@@ -300,7 +342,7 @@ impl Inner {
 
     async fn free_ip(&self, ip: &Str) {
         let key = format!("/registry/ipaddresses/{ip}");
-        // What cannot be deleted now is left over; the real server repairs that every few minutes.
+        // What cannot be deleted now is left over until it is repaired.
         let _ = crate::registry::remove(self, &key).await;
     }
 }
@@ -311,8 +353,8 @@ pub fn ip_address(server: &Inner, ip: &Str, service: &Service) -> IPAddress {
     address.metadata.name = ip.clone();
     address.metadata.uid = server.uid();
     address.metadata.creation_timestamp = api::Time::from_unix_nanos(server.ctx.unix_nanos());
-    address.metadata.labels.insert(Str::from("ipaddress.kubernetes.io/ip-family"), Str::from("IPv4"));
-    address.metadata.labels.insert(Str::from("ipaddress.kubernetes.io/managed-by"), Str::from("ipallocator.k8s.io"));
+    address.metadata.labels.insert(Str::from(LABEL_FAMILY), Str::from("IPv4"));
+    address.metadata.labels.insert(Str::from(LABEL_MANAGED_BY), Str::from(MANAGED_BY));
     address.spec = IPAddressSpec {
         parent_ref: ParentReference {
             resource: "services".into(),

@@ -42,11 +42,12 @@ pub async fn run(server: &Rc<Inner>) {
     // The hooks run side by side, as the real server's do.
     let jobs = objects.into_iter().map(|(kind, object)| ensure(server, kind, Rc::from(object)));
     futures_util::future::join_all(jobs).await;
+    crate::ranges::begin(server).await;
     kubernetes_service(server).await;
 }
 
 /// The data's groups, in the order in which they are made.
-const GROUPS: [&str; 9] = [
+const GROUPS: [&str; 8] = [
     "priorityclasses",
     "clusterroles",
     "clusterrolebindings",
@@ -55,7 +56,6 @@ const GROUPS: [&str; 9] = [
     "flowschemas",
     "prioritylevelconfigurations",
     "apiservices",
-    "servicecidrs",
 ];
 
 fn object(server: &Inner, value: &Value) -> Option<(&'static KindInfo, Box<dyn Object>)> {
@@ -67,9 +67,6 @@ fn object(server: &Inner, value: &Value) -> Option<(&'static KindInfo, Box<dyn O
     }
     api::json::from_value(&value, &mut *object, false).ok()?;
     object.clear_type_meta();
-    if let Some(cidr) = object.downcast_mut::<api::networking_v1::ServiceCIDR>() {
-        cidr.spec.make().cidrs = List::from(vec![Str::from(server.config.cidr().to_string())]);
-    }
     Some((kind, object))
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use api::core_v1::{Endpoints, Pod, Service};
 use api::json::Value;
-use api::rest::{Answer, ClientFrame, Query, Response, ServerFrame, Verb};
-use api::{Resource, Status, Str};
+use api::rest::{Answer, ClientFrame, ExecOptions, Query, Response, ServerFrame, Verb};
+use api::{Object, Resource, Status, Str};
 use sim::http::{HttpRequest, HttpResponse};
 use sim::{Addr, Conn, Ip, NetError};
 
@@ -16,17 +16,20 @@ use crate::audit::Stage;
 use crate::proxy;
 use crate::registry::{Call, read};
 
-/// Lets the policies and webhooks refuse a connection. No other plugin of admission is asked about one.
-pub(crate) async fn admit(call: &Call) -> Result<(), Status> {
+/// Lets the policies and webhooks refuse a connection, or change its options, which are answered. No other plugin of
+/// admission is asked about one.
+pub(crate) async fn admit(call: &Call) -> Result<Box<dyn Object>, Status> {
     let subresource = call.kind.subresource(&call.subresource);
     let kind = subresource.and_then(|sub| api::scheme::by_kind(sub.group, sub.version, sub.kind));
     let Some(kind) = kind else { return Err(Status::not_found_path()) };
     let mut object = kind.new_object();
     api::json::from_value(&options(call), &mut *object, false)
         .map_err(|error| Status::bad_request(error.to_string()))?;
-    policies::judge(&mut Attributes::new(call, Operation::Connect), &*object).await?;
+    let mut attributes = Attributes::new(call, Operation::Connect);
+    policies::mutating::mutate(&mut attributes, &mut *object, None)?;
+    policies::judge(&mut attributes, &*object).await?;
     call.reach(Stage::Admitted);
-    Ok(())
+    Ok(object)
 }
 
 /// The options of a connection, as its query has them. `kubectl` always wants what is written.
@@ -49,6 +52,19 @@ fn options(call: &Call) -> Value {
         _ => {}
     }
     options
+}
+
+/// The options of `exec` or `attach` once they are admitted.
+pub(crate) fn admitted(options: &dyn Object) -> ExecOptions {
+    let options = api::json::to_value_bare(options);
+    let command = options.get("command").and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
+    let is = |field: &str| options.get(field).and_then(Value::as_bool).unwrap_or(false);
+    ExecOptions {
+        container: options.str_at(&["container"]).into(),
+        command: command.filter_map(Value::as_str).map(Str::from).collect(),
+        stdin: is("stdin"),
+        tty: is("tty"),
+    }
 }
 
 /// Serves `portforward`: the kubelet is dialled, and since nothing outside can send bytes through, that is all.

@@ -21,7 +21,9 @@ mod handler;
 mod identity;
 mod openapi;
 mod proxy;
+mod ranges;
 pub mod registry;
+mod repair;
 mod reviews;
 pub mod server;
 pub(crate) use api::sha256;
@@ -79,6 +81,7 @@ pub struct Inner {
     pub(crate) service_accounts: usize,
     pub(crate) services: usize,
     pub(crate) ip_addresses: usize,
+    pub(crate) service_cidrs: usize,
     pub(crate) priority_classes: usize,
     pub(crate) storage_classes: usize,
     pub(crate) ingress_classes: usize,
@@ -111,6 +114,7 @@ impl Inner {
             service_accounts: index("", "serviceaccounts"),
             services: index("", "services"),
             ip_addresses: index("networking.k8s.io", "ipaddresses"),
+            service_cidrs: index("networking.k8s.io", "servicecidrs"),
             priority_classes: index("scheduling.k8s.io", "priorityclasses"),
             ingress_classes: index("networking.k8s.io", "ingressclasses"),
             runtime_classes: index("node.k8s.io", "runtimeclasses"),

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use api::core_v1::{Node, Pod};
 use api::rest::{
-    Answer, Body, Channel, ClientFrame, Credential, ExecOptions, LogOptions, Query, Request, Response, ServerFrame,
-    Target, Verb,
+    Answer, Body, Channel, ClientFrame, Credential, LogOptions, Query, Request, Response, ServerFrame, Target, Verb,
 };
 use api::{Status, Str, meta_v1};
 use futures_util::{FutureExt, StreamExt};
@@ -44,11 +43,7 @@ pub(crate) async fn exec(
     stream: u64,
     bytes: mpsc::Receiver<Rc<[u8]>>,
 ) -> Result<Option<Answer>, Status> {
-    let mut options = match &call.request.query {
-        Query::Exec(options) => options.clone(),
-        _ => ExecOptions::default(),
-    };
-    connect::admit(call).await?;
+    let mut options = connect::admitted(&*connect::admit(call).await?);
     let pod = pod(call).await?;
     options.container = container(&pod, &options.container)?;
     if pod.spec.node_name.is_empty() {

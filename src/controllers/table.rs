@@ -42,6 +42,8 @@ controllers! {
     "disruption-controller" => crate::disruption::start,
     "statefulset-controller" => crate::statefulset::start,
     "cronjob-controller" => crate::cronjob::start,
+    "certificatesigningrequest-approving-controller" => crate::csrapproving::start,
+    "certificatesigningrequest-cleaner-controller" => crate::csrcleaner::start,
     "ttl-controller" => crate::ttl::start,
     "node-ipam-controller" => crate::nodeipam::start,
     "node-lifecycle-controller" => crate::nodelifecycle::start,
@@ -56,4 +58,5 @@ controllers! {
     "resourceclaim-controller" => crate::resourceclaim::start,
     "device-taint-eviction-controller" => crate::devicetainteviction::start,
     "validatingadmissionpolicy-status-controller" => crate::validatingadmissionpolicystatus::start,
+    "service-cidr-controller" => crate::servicecidrs::start,
 }

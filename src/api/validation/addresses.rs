@@ -57,7 +57,7 @@ pub(super) fn ip(text: &str, at: &At, errors: &mut Errors) {
 }
 
 /// A range read with leading zeros allowed.
-pub(super) fn sloppy_cidr(text: &str) -> Option<(IpAddr, u8)> {
+pub(crate) fn sloppy_cidr(text: &str) -> Option<(IpAddr, u8)> {
     let (ip, bits) = text.split_once('/')?;
     if bits.is_empty() || !bits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -68,7 +68,7 @@ pub(super) fn sloppy_cidr(text: &str) -> Option<(IpAddr, u8)> {
 }
 
 /// The first address of a range.
-pub(super) fn network(ip: IpAddr, bits: u8) -> IpAddr {
+pub(crate) fn network(ip: IpAddr, bits: u8) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);

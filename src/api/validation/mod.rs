@@ -3,7 +3,7 @@
 //! Each kind has a row in `RULES`. Updates look only at what can have changed: what new and old share was checked
 //! when the old object was written.
 
-mod addresses;
+pub(crate) mod addresses;
 mod admission_policies;
 mod api_service;
 mod apps;

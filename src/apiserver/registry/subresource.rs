@@ -92,14 +92,15 @@ impl Call {
 
     /// Evicts the pod, as far as its disruption budget allows (registry/core/pod/storage/eviction.go).
     pub async fn evict(&self) -> Result<Answer, Status> {
-        let object = self.decode(Eviction::KIND)?;
+        let mut object = self.decode(Eviction::KIND)?;
+        let mut attributes = admission::Attributes::new(self, Operation::Create);
+        admission::policies::mutating::mutate(&mut attributes, &mut *object, None)?;
         let Some(eviction) = object.downcast_ref::<Eviction>() else {
             return Err(Status::bad_request("not an Eviction object"));
         };
         if eviction.metadata.name != self.name {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
-        let mut attributes = admission::Attributes::new(self, Operation::Create);
         admission::policies::judge(&mut attributes, &*object).await?;
         let resource = self.resource();
         let found = read(&self.server, &self.key()).await?;

@@ -212,7 +212,8 @@ pub fn service_cidr(object: &ServiceCIDR, env: &Env) -> Vec<Cell> {
     ]
 }
 
-pub fn ip_address(object: &IPAddress, _: &Env) -> Vec<Cell> {
+/// With the age, for which the real server has no column either.
+pub fn ip_address(object: &IPAddress, env: &Env) -> Vec<Cell> {
     let parent = match object.spec.parent_ref.get() {
         None => "<none>".to_string(),
         Some(parent) => {
@@ -226,5 +227,9 @@ pub fn ip_address(object: &IPAddress, _: &Env) -> Vec<Cell> {
             text
         }
     };
-    vec![Cell::from(&object.metadata.name), Cell::from(parent)]
+    vec![
+        Cell::from(&object.metadata.name),
+        Cell::from(parent),
+        Cell::from(env.since(&object.metadata.creation_timestamp)),
+    ]
 }

@@ -108,6 +108,7 @@ impl TablePrinter {
             }
             w.write(&format!("{}\n", headers.join("\t")));
         }
+        let labels = o.label_columns.len() + usize::from(o.show_labels);
         for row in &table.rows {
             let meta = row.object.as_ref().and_then(|obj| obj.body.metadata());
             let mut cells: Vec<String> = Vec::new();
@@ -130,6 +131,10 @@ impl TablePrinter {
                 }
                 cells.push(cell_text(&text));
             }
+            // Cells without a column come before the labels, and take their place.
+            let full = cells.len() + labels;
+            let extra = row.cells.iter().skip(table.columns.len()).map(|v| cell_text(&v.go_v()));
+            cells.extend(extra.take(labels));
             for l in &o.label_columns {
                 let value = meta.and_then(|m| m.labels.get(l)).map(|v| v.to_string());
                 cells.push(value.unwrap_or_default());
@@ -139,6 +144,7 @@ impl TablePrinter {
                     meta.map(|m| m.labels.iter().map(|(k, v)| format!("{k}={v}")).collect()).unwrap_or_default();
                 cells.push(if labels.is_empty() { "<none>".into() } else { labels.join(",") });
             }
+            cells.truncate(full);
             w.write(&format!("{}\n", cells.join("\t")));
         }
     }

@@ -191,6 +191,10 @@ fn hostname(guest: Guest) -> LocalFuture<'static, i32> {
     Box::pin(async move {
         match guest.process.args.get(1).map(String::as_str) {
             Some("-i") => guest.say(guest.machine.ip.to_string()),
+            Some(name) if !name.starts_with('-') => {
+                guest.warn("hostname: sethostname: Operation not permitted");
+                return 1;
+            }
             _ => guest.say(&guest.machine.hostname),
         }
         0

@@ -168,6 +168,14 @@ fn patched(seen: &Seen, mutation: &Mutation, current: &dyn Object, value: &Val) 
         return Ok(made);
     }
     names_fit(value, "Object")?;
+    if seen.attributes.operation == Operation::Connect {
+        // The options of connections are in no OpenAPI.
+        return Err(format!(
+            "error applying patch: failed to convert patch object to typed object: no corresponding type for /v1, \
+             Kind={}",
+            kind.kind
+        ));
+    }
     let unusable = || format!("invalid return type: {}", value.type_name());
     let mut config = value.to_json().ok_or_else(unusable)?;
     config.set("apiVersion", kind.api_version.into());
