@@ -16,6 +16,9 @@ pub(super) fn check(env: &Env, expr: &mut Expr) -> Result<Type, Vec<Issue>> {
     if checker.issues.is_empty() {
         checker.mixed();
     }
+    if checker.issues.is_empty() && env.estimated {
+        checker.known_types(expr);
+    }
     if checker.issues.is_empty() { Ok(checker.known.put(&found, true)) } else { Err(checker.issues) }
 }
 
@@ -32,6 +35,30 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    /// Puts into the tree what was found out about types.
+    fn known_types(&mut self, expr: &mut Expr) {
+        expr.of = self.known.put(&expr.of, false);
+        match &mut expr.kind {
+            Node::Literal(_) | Node::Ident(_) => {}
+            Node::Select(operand, ..) => self.known_types(operand),
+            Node::Call(_, target, args) => {
+                target.iter_mut().for_each(|target| self.known_types(target));
+                args.iter_mut().for_each(|arg| self.known_types(arg));
+            }
+            Node::List(items) => items.iter_mut().for_each(|(item, _)| self.known_types(item)),
+            Node::Map(entries) => entries.iter_mut().for_each(|(key, value, _)| {
+                self.known_types(key);
+                self.known_types(value);
+            }),
+            Node::Message(_, fields) => fields.iter_mut().for_each(|(_, _, value, _)| self.known_types(value)),
+            Node::Loop(l) => {
+                for part in [&mut l.range, &mut l.init, &mut l.condition, &mut l.step, &mut l.result] {
+                    self.known_types(part);
+                }
+            }
+        }
+    }
+
     fn wrong(&mut self, at: usize, message: String) {
         self.issues.push(Issue { at, message });
     }
@@ -52,6 +79,14 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, expr: &mut Expr) -> Type {
+        let of = self.check_node(expr);
+        if self.env.estimated {
+            expr.of = of.clone();
+        }
+        of
+    }
+
+    fn check_node(&mut self, expr: &mut Expr) -> Type {
         let at = expr.at;
         if let Node::Select(_, _, false) = &expr.kind
             && let Some(name) = expr.qualified()
@@ -228,6 +263,18 @@ impl Checker<'_> {
     fn call(&mut self, expr: &mut Expr) -> Type {
         let at = expr.at;
         let Node::Call(name, target, args) = &mut expr.kind else { return Type::Error };
+        // `cel.bind(x, value, body)` is there for devices only.
+        if let ("bind", true, Some(Node::Ident(receiver))) =
+            (&**name, self.env.device, target.as_ref().map(|t| &t.kind))
+            && &**receiver == "cel"
+            && let [var, init, body] = &mut args[..]
+            && let Node::Ident(var) = &var.kind
+        {
+            let nothing = || Expr::literal(Val::Null, at);
+            let (init, body) = (std::mem::replace(init, nothing()), std::mem::replace(body, nothing()));
+            *expr = super::macros::bind(&var.clone(), init, body, at);
+            return self.check(expr);
+        }
         if &**name == "_?._" {
             let [operand, Expr { kind: Node::Literal(Val::Str(field)), .. }] = &mut args[..] else {
                 return Type::Error;
@@ -263,7 +310,8 @@ impl Checker<'_> {
         }
         let Some(function) = functions::find(self.env, &name) else { return self.undeclared(at, &name) };
         let mut result: Option<Type> = None;
-        for overload in function.overloads() {
+        let (mut only, mut fitting) = (None, 0);
+        for (i, overload) in function.overloads().enumerate() {
             if overload.member != member {
                 continue;
             }
@@ -274,6 +322,8 @@ impl Checker<'_> {
             let gives = types::read(overload.result, &mut param);
             if self.known.assignable(&found, &wanted) {
                 let gives = self.known.put(&gives, false);
+                fitting |= 1_u32.checked_shl(i as u32).unwrap_or(0);
+                only = if result.is_none() { Some(overload.text) } else { None };
                 result = Some(match result {
                     None => gives,
                     Some(before) if before == Type::Dyn || before == gives => before,
@@ -281,6 +331,7 @@ impl Checker<'_> {
                 });
             }
         }
+        (expr.overload, expr.overloads) = (only, fitting);
         result.unwrap_or_else(|| {
             let mut shown = found.iter().map(|of| self.known.put(of, true).to_string()).collect::<Vec<_>>();
             let receiver = if member && !shown.is_empty() { format!("{}.", shown.remove(0)) } else { String::new() };

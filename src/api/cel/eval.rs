@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::check::type_named;
 use super::syntax::{Expr, Loop, Node};
 use super::value::{Entries, Items, Other, Val};
-use super::{Check, CompileError, Decision, Env, PER_CALL_LIMIT, Program, functions};
+use super::{Check, CompileError, Decision, Env, PER_CALL_LIMIT, Program, costs, functions};
 use crate::Str;
 
 /// Why an expression gave no value.
@@ -49,7 +49,12 @@ pub struct Activation<'a> {
     cost: u64,
     /// What was spent by all evaluations since it was last taken.
     spent: u64,
+    /// What functions do that is dearer here than it counts.
+    work: u64,
 }
+
+/// Most that may be done by one evaluation beyond what it costs.
+const WORK: u64 = 4 * PER_CALL_LIMIT;
 
 impl<'a> Activation<'a> {
     /// Names with their values, and a policy's variables.
@@ -62,6 +67,7 @@ impl<'a> Activation<'a> {
             scopes: Vec::new(),
             cost: 0,
             spent: 0,
+            work: 0,
         }
     }
 
@@ -83,6 +89,7 @@ impl<'a> Activation<'a> {
     /// Evaluates a program.
     pub fn eval(&mut self, program: &Program) -> Result<Val, Fail> {
         let (outer, scopes) = (std::mem::take(&mut self.cost), std::mem::take(&mut self.scopes));
+        self.work = 0;
         let result = self.value(&program.expr);
         self.spent = self.spent.saturating_add(self.cost);
         (self.cost, self.scopes) = (outer, scopes);
@@ -100,9 +107,15 @@ impl<'a> Activation<'a> {
     }
 
     /// Counts what something costs.
-    pub(super) fn pay(&mut self, cost: usize) -> Result<(), Fail> {
-        self.cost = self.cost.saturating_add(cost as u64);
+    fn pay(&mut self, cost: u64) -> Result<(), Fail> {
+        self.cost = self.cost.saturating_add(cost);
         if self.cost > PER_CALL_LIMIT { Err(Fail::Cost) } else { Ok(()) }
+    }
+
+    /// Does work of which the cost says nothing, so that no expression takes for ever.
+    pub(super) fn toil(&mut self, work: usize) -> Result<(), Fail> {
+        self.work = self.work.saturating_add(work as u64);
+        if self.work > WORK { Err(Fail::Cost) } else { Ok(()) }
     }
 
     fn variable(&mut self, name: &str) -> Eval {
@@ -128,7 +141,6 @@ impl<'a> Activation<'a> {
         if let Some((_, value)) = self.scopes.iter().rev().find(|(n, _)| **n == *name) {
             return Ok(value.clone());
         }
-        self.pay(1)?;
         let name = name.trim_start_matches('.');
         if name == "variables" {
             return Ok(Val::other(Other::Variables));
@@ -142,25 +154,37 @@ impl<'a> Activation<'a> {
         Err(format!("no such attribute(s): {name}").into())
     }
 
+    /// What an expression gives. A name with what is selected from it costs 1 and 1 for each step.
     pub(super) fn value(&mut self, expr: &Expr) -> Eval {
+        if is_attribute(expr) {
+            self.pay(1)?;
+        }
+        self.raw(expr)
+    }
+
+    /// As `value`, without the cost of a name: so are the branches of `?:` and the keys within an attribute.
+    fn raw(&mut self, expr: &Expr) -> Eval {
         match &expr.kind {
             Node::Literal(value) => Ok(value.clone()),
             Node::Ident(name) => self.ident(name),
             Node::Select(operand, field, test) => {
-                let of = self.value(operand)?;
+                let of = self.raw(operand)?;
                 if *test {
+                    self.pay(1)?;
                     return Ok(Val::Bool(self.select(&of, field, true)?.is_some()));
                 }
-                self.pay(1)?;
                 if let Val::Optional(of) = of {
                     let Some(of) = of else { return Ok(Val::Optional(None)) };
-                    return Ok(Val::Optional(self.select(&of, field, true)?.map(Rc::new)));
+                    let found = self.select(&of, field, true)?.map(Rc::new);
+                    self.pay(u64::from(found.is_some()))?;
+                    return Ok(Val::Optional(found));
                 }
+                self.pay(1)?;
                 self.select(&of, field, false)?.ok_or_else(|| format!("no such key: {field}").into())
             }
-            Node::Call(name, target, args) => self.call(name, target.as_deref(), args),
+            Node::Call(name, target, args) => self.call(expr.overload, name, target.as_deref(), args),
             Node::List(items) => {
-                self.pay(10)?;
+                self.pay(costs::LIST)?;
                 let mut list = Vec::with_capacity(items.len());
                 for (item, optional) in items {
                     match (self.value(item)?, optional) {
@@ -224,13 +248,17 @@ impl<'a> Activation<'a> {
         // An error of one round may be made good by another.
         let mut failed: Option<Fail> = None;
         for (key, value) in items {
-            self.pay(1)?;
             self.scopes.push((l.var.clone(), key));
             if let Some(second) = &l.second {
                 self.scopes.push((second.clone(), value));
             }
             let go_on = match &failed {
-                Some(_) => true,
+                Some(_) => {
+                    // An error is no reason to stop; asking costs all the same.
+                    let of_exists = matches!(&l.step.kind, Node::Call(name, ..) if &**name == "_||_");
+                    self.pay(if of_exists { 3 } else { 2 })?;
+                    true
+                }
                 None => !matches!(self.value(&l.condition), Ok(Val::Bool(false))),
             };
             if !go_on {
@@ -244,7 +272,7 @@ impl<'a> Activation<'a> {
             }
         }
         match failed {
-            Some(fail) => Err(fail),
+            Some(fail) => self.pay(1).and(Err(fail)),
             None => self.value(&l.result),
         }
     }
@@ -257,6 +285,7 @@ impl<'a> Activation<'a> {
             && matches!(&accumulated.kind, Node::Ident(name) if &**name == super::macros::RESULT)
         {
             let decides = &**name == "_||_";
+            self.pay(1)?;
             return match self.value(predicate) {
                 Ok(Val::Bool(found)) if found == decides => {
                     *failed = None;
@@ -297,24 +326,38 @@ impl<'a> Activation<'a> {
         }
     }
 
-    fn call(&mut self, name: &Str, target: Option<&Expr>, args: &[Expr]) -> Eval {
+    fn call(&mut self, overload: Option<&str>, name: &Str, target: Option<&Expr>, args: &[Expr]) -> Eval {
         match (&**name, args) {
             ("_&&_", [a, b]) => return self.logic(false, a, b),
             ("_||_", [a, b]) => return self.logic(true, a, b),
             ("_?_:_", [condition, yes, no]) => {
                 return match self.value(condition)? {
-                    Val::Bool(true) => self.value(yes),
-                    Val::Bool(false) => self.value(no),
+                    Val::Bool(true) => self.raw(yes),
+                    Val::Bool(false) => self.raw(no),
                     _ => Err("no such overload".into()),
                 };
             }
             ("_?._", [operand, Expr { kind: Node::Literal(Val::Str(field)), .. }]) => {
-                let of = self.value(operand)?;
-                self.pay(1)?;
-                return Ok(Val::Optional(self.select(&of, field, true)?.map(Rc::new)));
+                let of = self.raw(operand)?;
+                let found = self.select(&of, field, true)?.map(Rc::new);
+                self.pay(u64::from(found.is_some()))?;
+                return Ok(Val::Optional(found));
+            }
+            ("_[_]" | "_[?_]", [of, key]) => {
+                let (of, key) = (self.raw(of)?, self.raw(key)?);
+                let optional = &**name == "_[?_]" || matches!(of, Val::Optional(_));
+                if !optional {
+                    self.pay(1)?;
+                    return index(&of, &key, false);
+                }
+                let found = index(&of, &key, optional)?;
+                self.pay(u64::from(matches!(found, Val::Optional(Some(_)))))?;
+                return Ok(found);
             }
             ("@not_strictly_false", [inner]) => {
-                return Ok(Val::Bool(!matches!(self.value(inner), Ok(Val::Bool(false)))));
+                let found = self.value(inner);
+                self.pay(1)?;
+                return Ok(Val::Bool(!matches!(found, Ok(Val::Bool(false)))));
             }
             ("or" | "orValue", [other]) if target.is_some() => {
                 let Some(target) = target else { return Ok(Val::Null) };
@@ -327,26 +370,32 @@ impl<'a> Activation<'a> {
             }
             _ => {}
         }
-        let mut values = Vec::with_capacity(args.len() + 1);
-        if let Some(target) = target {
-            values.push(self.value(target)?);
+        let count = args.len() + usize::from(target.is_some());
+        let mut values = Vec::with_capacity(count);
+        let mut failed = None;
+        for arg in target.into_iter().chain(args) {
+            match self.value(arg) {
+                Ok(value) => values.push(value),
+                Err(Fail::Cost) => return Err(Fail::Cost),
+                // With two arguments both are always looked at.
+                Err(fail) if count > 2 => return Err(fail),
+                Err(fail) => failed = failed.or(Some(fail)),
+            }
         }
-        for arg in args {
-            values.push(self.value(arg)?);
+        if let Some(fail) = failed {
+            return self.pay(1).and(Err(fail));
         }
         if let ("_==_" | "_!=_", [a, b]) = (&**name, &values[..]) {
-            self.pay(1)?;
+            self.pay(costs::of_call(name, overload, &values, None))?;
             return Ok(Val::Bool(equal(a, b)? == (&**name == "_==_")));
-        }
-        if let ("_[_]" | "_[?_]", [of, key]) = (&**name, &values[..]) {
-            self.pay(1)?;
-            return index(of, key, &**name == "_[?_]");
         }
         let Some(function) = functions::by_name(name) else {
             return Err(format!("no such overload: {name}").into());
         };
-        self.pay(1 + values.iter().map(text_cost).sum::<usize>())?;
-        match (function.run)(self, name, &values) {
+        let result = (function.run)(self, name, &values);
+        let given = result.as_ref().and_then(|result| result.as_ref().ok());
+        self.pay(costs::of_call(name, overload, &values, given))?;
+        match result {
             Some(result) => result,
             None if functions::is_operator(name) => Err("no such overload".into()),
             None => Err(no_overload(name, &values).into()),
@@ -377,14 +426,26 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// What a string costs a function, about a tenth of its length.
-fn text_cost(value: &Val) -> usize {
-    match value {
-        Val::Str(s) => s.len() / 10,
-        Val::Bytes(b) => b.len() / 10,
-        Val::List(items) => items.len() / 10,
-        _ => 0,
+/// Whether it is a name with what is selected from it, or from what a call gives. Names of types are constants.
+fn is_attribute(expr: &Expr) -> bool {
+    let mut at = expr;
+    loop {
+        at = match &at.kind {
+            Node::Ident(name) => return type_named(name).is_none(),
+            // `has` costs nothing itself.
+            Node::Select(_, _, true) => return false,
+            Node::Select(operand, ..) => operand,
+            Node::Call(name, None, args) if matches!(&**name, "_[_]" | "_[?_]" | "_?._") => match args.first() {
+                Some(operand) => operand,
+                None => return false,
+            },
+            _ => return !std::ptr::eq(at, expr) && !is_ternary(at),
+        };
     }
+}
+
+fn is_ternary(expr: &Expr) -> bool {
+    matches!(&expr.kind, Node::Call(name, ..) if &**name == "_?_:_")
 }
 
 fn no_overload(name: &str, values: &[Val]) -> String {

@@ -17,6 +17,8 @@ pub(super) struct Overload {
     pub member: bool,
     pub args: Vec<&'static str>,
     pub result: &'static str,
+    /// All of it.
+    pub text: &'static str,
 }
 
 impl Function {
@@ -24,7 +26,7 @@ impl Function {
         self.overloads.split(' ').filter_map(|text| {
             let (args, result) = text.split_once("->")?;
             let own = args.strip_prefix('.');
-            Some(Overload { member: own.is_some(), args: types::split(own.unwrap_or(args), ','), result })
+            Some(Overload { member: own.is_some(), args: types::split(own.unwrap_or(args), ','), result, text })
         })
     }
 }

@@ -17,12 +17,12 @@ pub(super) fn of_lists(run: &mut Activation, name: &str, args: &[Val]) -> Option
         return Some(match n {
             n if *n < 0 => Err(format!("lists.range: size must be non-negative, got {n}").into()),
             n if *n > RANGE => Err(format!("lists.range: size {n} exceeds maximum allowed ({RANGE})").into()),
-            n => run.pay(*n as usize).map(|()| Val::list((0..*n).map(Val::Int).collect())),
+            n => run.toil(*n as usize).map(|()| Val::list((0..*n).map(Val::Int).collect())),
         });
     }
     let (Val::List(items), rest) = args.split_first()? else { return None };
     let items = items.to_vec();
-    if let Err(fail) = run.pay(items.len()) {
+    if let Err(fail) = run.toil(items.len()) {
         return Some(Err(fail));
     }
     let count = |n: usize| Val::Int(i64::try_from(n).unwrap_or(i64::MAX));
@@ -91,7 +91,7 @@ pub(super) fn of_lists(run: &mut Activation, name: &str, args: &[Val]) -> Option
         ("@sortByAssociatedKeys", [Val::List(keys)]) => return Some(sorted(items, &keys.to_vec())),
         (_, [Val::List(other)]) => {
             let other = other.to_vec();
-            if let Err(fail) = run.pay(items.len().saturating_mul(other.len())) {
+            if let Err(fail) = run.toil(items.len().saturating_mul(other.len())) {
                 return Some(Err(fail));
             }
             let within = |a: &[Val], b: &[Val]| a.iter().all(|a| b.iter().any(|b| a.equals(b)));

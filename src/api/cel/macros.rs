@@ -116,7 +116,7 @@ fn name_of(expr: &Expr, name: &str, two: bool) -> Result<Str, Issue> {
 }
 
 /// `let var = init in result`
-fn bind(var: &Str, init: Expr, result: Expr, at: usize) -> Expr {
+pub(super) fn bind(var: &Str, init: Expr, result: Expr, at: usize) -> Expr {
     let inner = Loop {
         range: Expr::new(Node::List(Vec::new()), at),
         var: "#unused".into(),

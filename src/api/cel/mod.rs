@@ -2,9 +2,12 @@
 //! messages (`apiserver/pkg/cel` and `admission/plugin/cel`).
 
 mod check;
+mod costs;
 mod declared;
 pub mod device;
+mod estimate;
 mod eval;
+mod fold;
 mod format;
 mod functions;
 mod lexer;
@@ -76,6 +79,8 @@ pub struct Env {
     pub params: bool,
     /// Whether there is nothing but `device`, for device selectors.
     pub device: bool,
+    /// Whether it is estimated what a selector may cost.
+    pub estimated: bool,
     /// Whether there is `authorizer`.
     pub authorizer: bool,
     /// Whether there are `Object{}` and `JSONPatch{}`, for mutations.
@@ -201,6 +206,8 @@ pub struct Program {
     expr: syntax::Expr,
     /// The type of what it gives.
     pub of: Type,
+    /// The most that a selector of devices may cost, if that was to be estimated.
+    pub most: u64,
 }
 
 /// Compiles an expression; what it gives must be of one of the types, unless there are none.
@@ -209,7 +216,7 @@ pub struct Program {
 /// `compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')` with the line and a mark.
 pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<Program, CompileError> {
     let checked = checked(env, text);
-    let (expr, of) = checked.map_err(|why| CompileError::Invalid(format!("compilation failed: {why}").into()))?;
+    let (mut expr, of) = checked.map_err(|why| CompileError::Invalid(format!("compilation failed: {why}").into()))?;
     if !wanted.is_empty() && !wanted.contains(&of) {
         let names: Vec<String> = wanted.iter().map(kind_name).collect();
         let reason = match &names[..] {
@@ -221,7 +228,9 @@ pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<Program, Compil
     if let Some(why) = validators::constants(&expr) {
         return Err(CompileError::Internal(format!("program instantiation failed: {why}").into()));
     }
-    Ok(Program { expr, of })
+    let most = if env.estimated { estimate::most(&expr) } else { 0 };
+    fold::constants(&mut expr);
+    Ok(Program { expr, of, most })
 }
 
 /// The type of what an expression gives.

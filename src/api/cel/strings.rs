@@ -50,7 +50,7 @@ pub(super) fn of_strings(run: &mut Activation, name: &str, args: &[Val]) -> Opti
                 Err(why) => return Some(Err(why.into())),
             };
             let chars: Vec<char> = text.chars().collect();
-            return Some(regex.find(&chars, 0, &mut |n| run.pay(n).is_ok()).map(|m| Val::Bool(m.is_some())));
+            return Some(regex.find(&chars, 0, &mut |n| run.toil(n).is_ok()).map(|m| Val::Bool(m.is_some())));
         }
         ("find" | "findAll", [Val::Str(pattern), rest @ ..]) => {
             let regex = match Regex::new(pattern) {
@@ -72,7 +72,7 @@ pub(super) fn of_strings(run: &mut Activation, name: &str, args: &[Val]) -> Opti
             let chars: Vec<char> = text.chars().collect();
             let (mut found, mut from) = (Vec::new(), 0);
             while (found.len() as i64) < most && from <= chars.len() {
-                match regex.find(&chars, from, &mut |n| run.pay(n).is_ok()) {
+                match regex.find(&chars, from, &mut |n| run.toil(n).is_ok()) {
                     Err(fail) => return Some(Err(fail)),
                     Ok(None) => break,
                     Ok(Some((start, end))) => {
@@ -306,7 +306,7 @@ pub(super) fn formatted(run: &mut Activation, _: &str, args: &[Val]) -> Option<E
         }
     }
     out.push_str(&after);
-    if let Err(fail) = run.pay(out.len() / 10) {
+    if let Err(fail) = run.toil(out.len() / 10) {
         return Some(Err(fail));
     }
     Some(Ok(Val::from(out)))

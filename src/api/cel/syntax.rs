@@ -3,6 +3,7 @@
 use super::Issue;
 use super::lexer::{Kind, Token, tokens};
 use super::macros;
+use super::types::Type;
 use super::value::Val;
 use crate::Str;
 
@@ -19,6 +20,12 @@ pub(super) struct Expr {
     pub at: usize,
     /// How deep the tree below it is.
     pub depth: u16,
+    /// Of a call: the only one of the function's forms that its arguments fit, once it is checked.
+    pub overload: Option<&'static str>,
+    /// All the forms that they fit, a bit each.
+    pub overloads: u32,
+    /// Its type, where costs are estimated.
+    pub of: Type,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +70,7 @@ impl Expr {
             Node::Message(_, fields) => fields.iter().map(|(_, _, e, _)| e.depth).max().unwrap_or(0),
             Node::Loop(l) => l.range.depth.max(l.step.depth).max(l.init.depth).max(l.result.depth),
         };
-        Expr { kind, at, depth: depth.saturating_add(1) }
+        Expr { kind, at, depth: depth.saturating_add(1), overload: None, overloads: 0, of: Type::Dyn }
     }
 
     pub fn call(name: &str, args: Vec<Expr>, at: usize) -> Expr {

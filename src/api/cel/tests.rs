@@ -101,6 +101,50 @@ fn expressions_run_as_recorded() {
     hold(answers);
 }
 
+/// Expressions with what the most that they cost is estimated to (of selectors of devices), and what they cost for
+/// `costs-object.json` or a device, as Kubernetes' own packages say (tools/cel-costs).
+#[test]
+fn expressions_cost_what_they_cost_in_kubernetes() {
+    let value = |text: &str| Val::from(&Value::parse(text).expect("JSON"));
+    let values = || {
+        vec![
+            ("object", value(include_str!("testdata/costs-object.json"))),
+            ("oldObject", Val::Null),
+            ("params", value(r#"{"data":{"max":"3","names":"a,b,c"}}"#)),
+            (
+                "request",
+                value(
+                    r#"{"name":"web","namespace":"default","operation":"CREATE","userInfo":{"username":"kubernetes-admin","groups":["system:authenticated","admins"]},"dryRun":false}"#,
+                ),
+            ),
+            (
+                "namespaceObject",
+                value(r#"{"metadata":{"name":"default","labels":{"kubernetes.io/metadata.name":"default"}}}"#),
+            ),
+        ]
+    };
+    let mut answers = Vec::new();
+    for line in include_str!("testdata/costs.tsv").lines() {
+        let [expression, estimate, wanted] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let (wanted, cost) = if estimate == "-" {
+            let program = compile(&Env { params: true, ..Env::default() }, expression, &[]);
+            let cost = program.map(|program| {
+                let mut activation = Activation::new(values(), &[]);
+                let _ = activation.eval(&program);
+                activation.take_spent().to_string()
+            });
+            (wanted.to_string(), cost)
+        } else {
+            let program = device::estimated(expression);
+            let cost = program.map(|program| format!("{} {}", program.most, device::tests::cost(&program)));
+            (format!("{estimate} {wanted}"), cost)
+        };
+        let cost = cost.unwrap_or_else(|error| error.detail().to_string());
+        answers.push((expression.to_string(), wanted, cost));
+    }
+    hold(answers);
+}
+
 #[test]
 fn no_text_makes_it_panic() {
     let env = Env { authorizer: true, patches: true, ..Env::default() };

@@ -88,6 +88,8 @@ pub enum Entries {
     Json(Map<Value>),
     /// Made.
     Vals(Rc<Vec<(Val, Val)>>),
+    /// Made, with an empty map for every other key.
+    Domains(Rc<Vec<(Val, Val)>>),
 }
 
 impl Items {
@@ -126,7 +128,7 @@ impl Entries {
     pub fn len(&self) -> usize {
         match self {
             Entries::Json(map) => map.len(),
-            Entries::Vals(map) => map.len(),
+            Entries::Vals(map) | Entries::Domains(map) => map.len(),
         }
     }
 
@@ -140,7 +142,11 @@ impl Entries {
         match (self, key) {
             (Entries::Json(map), Val::Str(key)) => map.get(key).map(Val::from),
             (Entries::Json(_), _) => None,
-            (Entries::Vals(map), key) => map.iter().find(|(k, _)| k.equals(key)).map(|(_, v)| v.clone()),
+            (Entries::Vals(map) | Entries::Domains(map), key) => {
+                let found = map.iter().find(|(k, _)| k.equals(key)).map(|(_, v)| v.clone());
+                let other = || matches!(self, Entries::Domains(_)).then(|| Val::map(Vec::new()));
+                found.or_else(other)
+            }
         }
     }
 
@@ -148,7 +154,7 @@ impl Entries {
     pub fn to_vec(&self) -> Vec<(Val, Val)> {
         match self {
             Entries::Json(map) => map.iter().map(|(k, v)| (Val::Str(k.clone()), Val::from(v))).collect(),
-            Entries::Vals(map) => map.to_vec(),
+            Entries::Vals(map) | Entries::Domains(map) => map.to_vec(),
         }
     }
 }

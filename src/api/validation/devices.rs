@@ -78,7 +78,10 @@ fn selectors(list: Tree, at: &At, errors: &mut Errors) {
             errors.too_long(&at.child("expression"), EXPRESSION_MAX);
         } else {
             let (text, at) = (selector.get("cel").get("expression").text(), &at.child("expression"));
-            match crate::cel::device::compile(text) {
+            match crate::cel::device::estimated(text) {
+                Ok(program) if program.most > crate::cel::device::MOST => {
+                    errors.forbidden(at, "too complex, exceeds cost limit");
+                }
                 Ok(_) => {}
                 Err(CompileError::Invalid(why)) => errors.invalid(at, text, &*why),
                 Err(CompileError::Internal(why)) => errors.push(field::internal(&at.path(), why)),

@@ -19,5 +19,5 @@ pub enum NoAnswer {
 /// The expression gave no answer.
 pub fn matches(expression: &str, driver: &Str, device: &Device) -> Result<bool, NoAnswer> {
     let program = device::compile(expression).map_err(|why| NoAnswer::Compile(why.detail().to_string()))?;
-    device::matches(&program, expression, driver, device).map_err(NoAnswer::Runtime)
+    device::matches(&program, driver, device).map_err(NoAnswer::Runtime)
 }
