@@ -21,12 +21,12 @@ pub struct Entry {
 const START: Text = Text { en: "Start", ko: "시작" };
 const STOP: Text = Text { en: "Stop", ko: "정지" };
 const KILL: Text = Text { en: "Kill", ko: "강제 종료" };
-const CUT: Text = Text { en: "Cut off from everybody", ko: "모두와 연결 끊기" };
+const CUT: Text = Text { en: "Cut off from everything", ko: "모든 연결 끊기" };
 const CUT_PEERS: Text = Text { en: "Cut off from its peers", ko: "다른 멤버와 연결 끊기" };
 const HEAL: Text = Text { en: "Heal its links", ko: "연결 되돌리기" };
 const SLOW_LINK: Text = Text { en: "Slow its link to the API server", ko: "API 서버와의 연결 느리게" };
 const SLOW_DISK: Text = Text { en: "Slow its disk", ko: "디스크 느리게" };
-const FAST: Text = Text { en: "End the slowness", ko: "느려짐 끝내기" };
+const FAST: Text = Text { en: "Back to full speed", ko: "원래 속도로 되돌리기" };
 const POWER_ON: Text = Text { en: "Power back on", ko: "전원 다시 켜기" };
 const POWER_OFF: Text = Text { en: "Power off", ko: "전원 끄기" };
 const FILL_MEMORY: Text = Text { en: "Fill its memory", ko: "메모리 채우기" };
@@ -36,8 +36,8 @@ const START_KUBELET: Text = Text { en: "Start its kubelet", ko: "kubelet 시작"
 const DRAIN: Text = Text { en: "Drain", ko: "드레인" };
 const CORDON: Text = Text { en: "Cordon", ko: "스케줄 제외" };
 const UNCORDON: Text = Text { en: "Uncordon", ko: "스케줄 제외 해제" };
-const SKIP: Text = Text { en: "Skip 30 % of its loops", ko: "루프의 30 % 건너뛰기" };
-const UNSKIP: Text = Text { en: "Skip none", ko: "건너뛰기 끝내기" };
+const SKIP: Text = Text { en: "Skip 30% of its runs", ko: "실행의 30% 건너뛰기" };
+const UNSKIP: Text = Text { en: "Stop skipping", ko: "건너뛰기 끝내기" };
 
 fn entry(lang: Lang, icon: &'static str, label: Text, line: String) -> Entry {
     Entry { icon, label: lang.of(label).to_string(), line, terminal: false, apart: false }

@@ -61,7 +61,8 @@ pub fn rest(lang: Lang, clock: &Clock, next: Option<u64>) -> String {
         (_, false, _) => lang.of(lang::SETTLE).into(),
         (_, true, None) => lang.of(lang::SETTLED).into(),
         (_, true, Some(at)) => {
-            let left = format::whole(lang, at.saturating_sub(clock.now));
+            // Rounded up: what is still to come is not over.
+            let left = format::whole(lang, at.saturating_sub(clock.now).saturating_add(999_999_999));
             lang.pick(format!("quiet for {left}"), format!("{left} 동안 변화 없음"))
         }
     }
@@ -392,8 +393,8 @@ mod tests {
     fn what_is_quiet_says_for_how_long() {
         let mut clock = Clock { now: 1_000_000_000, settled: true, state: ClockState::Running, ..Clock::default() };
         assert_eq!(rest(Lang::En, &clock, None), "settled");
-        assert_eq!(rest(Lang::En, &clock, Some(9_500_000_000)), "quiet for 8 s");
-        assert_eq!(rest(Lang::Ko, &clock, Some(9_500_000_000)), "8초 동안 변화 없음");
+        assert_eq!(rest(Lang::En, &clock, Some(9_500_000_000)), "quiet for 9 s");
+        assert_eq!(rest(Lang::Ko, &clock, Some(9_500_000_000)), "9초 동안 변화 없음");
         clock.settled = false;
         assert_eq!(rest(Lang::En, &clock, Some(9_500_000_000)), "Run until settled");
     }

@@ -82,7 +82,10 @@ pub fn chip(page: &Page, pod: &PodView, selected: bool, status: Option<&str>, gh
         label.extend([", ", &ready]);
     }
     if pod.restarts > 0 {
-        label.push_str(&page.lang.pick(format!(", {} restarts", pod.restarts), format!(", 재시작 {}번", pod.restarts)));
+        label.push_str(&page.lang.pick(
+            format!(", {} {}", pod.restarts, if pod.restarts == 1 { "restart" } else { "restarts" }),
+            format!(", 재시작 {}번", pod.restarts),
+        ));
     }
     html! {
         <button type="button" {class} aria-label={label} title={pod.name.clone()} onclick={page.does(Action::Inspect(pod_subject(pod)))}>

@@ -308,8 +308,8 @@ fn loop_look(l: &LoopView) -> (&'static str, String) {
 fn loop_title(lang: Lang, l: &LoopView) -> String {
     if l.skip_percent > 0 {
         return lang.pick(
-            format!("{}: {} % of its runs are skipped", l.name, l.skip_percent),
-            format!("{}: 실행의 {} %를 건너뜀", l.name, l.skip_percent),
+            format!("{}: {}% of its runs are skipped", l.name, l.skip_percent),
+            format!("{}: 실행의 {}%를 건너뜀", l.name, l.skip_percent),
         );
     }
     if l.retrying > 0 {

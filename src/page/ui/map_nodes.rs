@@ -138,7 +138,7 @@ fn bars(page: &Page, node: &NodeView, pods: &[Rc<PodView>]) -> Html {
     let cpu = cluster::requested(pods, |p| p.cpu_milli);
     let memory = cluster::requested(pods, |p| p.memory_mi);
     let bar = |name: &'static str, segments: Vec<Segment>, value: (String, String), percent: u32| {
-        let label = page.lang.pick(format!("{name}: {percent} % requested"), format!("{name}: {percent} % 요청됨"));
+        let label = page.lang.pick(format!("{name}: {percent}% requested"), format!("{name}: {percent}% 요청됨"));
         html! {
             <div class="cap"><span aria-hidden="true">{ name }</span>
                 <span class="track" role="img" aria-label={label}>{ for segments.into_iter().map(|s| html! { <i class={s.class} style={format!("width:{:.2}%", s.percent)}></i> }) }</span>
@@ -167,7 +167,12 @@ fn timers(look: Look, node: &NodeView) -> Html {
             let percent = (gone as f64 * 100.0 / whole as f64).min(100.0);
             let (what, value, class) = match &t.what {
                 NodeTimerKind::Silence => (
-                    html! { { lang.pick(format!("Silent, grace {grace}"), format!("응답 없음, 유예 {grace}")) } },
+                    if left == 0 {
+                        // Nobody marks it: no controller manager leads.
+                        html! { { lang.pick(format!("Silent, grace of {grace} over"), format!("응답 없음, 유예 {grace} 지남")) } }
+                    } else {
+                        html! { { lang.pick(format!("Silent, grace {grace}"), format!("응답 없음, 유예 {grace}")) } }
+                    },
                     format::age(lang, gone),
                     if left == 0 { "" } else { "warn" },
                 ),

@@ -224,7 +224,7 @@ fn control_loop(page: &Page, state: &LoopState, now: u64) -> Html {
         <section class="sec"><h3>{ page.t(lang::LOOP_QUEUE) }if state.workers > 0 { <span class="dim num">{ lang.pick(format!("{} workers", state.workers), format!("작업자 {}", state.workers)) }</span> }</h3>
             if state.queue.is_empty() { <p class="dim">{ page.t(lang::LOOP_EMPTY) }</p> }
             else { <ul class="keys">{ for state.queue.iter().map(|k| html! { <li><code>{ k }</code></li> }) }if state.more > 0 { <li class="dim">{ format!("+{}", state.more) }</li> }</ul> }
-            if state.skip_percent > 0 { <p class="warn">{ lang.pick(format!("{} % of its loops are skipped ({} so far)", state.skip_percent, state.skipped), format!("루프의 {} %를 건너뜀 (지금까지 {}번)", state.skip_percent, state.skipped)) }</p> }
+            if state.skip_percent > 0 { <p class="warn">{ lang.pick(format!("{}% of its loops are skipped ({} so far)", state.skip_percent, state.skipped), format!("루프의 {}%를 건너뜀 (지금까지 {}번)", state.skip_percent, state.skipped)) }</p> }
         </section>
         if !state.retrying.is_empty() {
             <section class="sec"><h3>{ page.t(lang::LOOP_RETRY) }</h3><ul class="keys">{ for state.retrying.iter().map(|r| html! {
@@ -253,7 +253,7 @@ fn node(page: &Page, state: &NodeState, now: u64) -> Html {
                 let left = t.at.saturating_sub(now);
                 let text = match &t.what {
                     NodeTimerKind::Silence => lang.pick("silent; marked Unknown in".to_string(), "응답 없음, Unknown 표시까지".to_string()),
-                    NodeTimerKind::Eviction { taint, pods } => lang.pick(format!("{taint}: {pods} pods evicted in"), format!("{taint}: Pod {pods}개 축출까지")),
+                    NodeTimerKind::Eviction { taint, pods } => lang.pick(format!("{taint}: {pods} {} evicted in", if *pods == 1 { "pod" } else { "pods" }), format!("{taint}: Pod {pods}개 축출까지")),
                 };
                 html! { <li><span>{ text }</span><b class="num">{ format::span(lang, left) }</b></li> }
             }) }</ul></section>
@@ -266,7 +266,7 @@ fn node(page: &Page, state: &NodeState, now: u64) -> Html {
         if !state.taints.is_empty() { <section class="sec"><h3>{ page.t(lang::TAINTS) }</h3><p class="tagrow flat">{ for state.taints.iter().map(|t| html! { <span class="taint">{ t }</span> }) }</p></section> }
         if !state.resources.is_empty() {
             <section class="sec"><h3>{ page.t(lang::ALLOCATED) }</h3>{ for state.resources.iter().map(|r| html! {
-                <div class="cap wide"><span>{ &r.name }</span><span class="track" role="img" aria-label={format!("{} %", r.permille / 10)}><i class="ready" style={format!("width:{:.1}%", f64::from(r.permille.min(1000)) / 10.0)}></i></span>
+                <div class="cap wide"><span>{ &r.name }</span><span class="track" role="img" aria-label={format!("{}%", r.permille / 10)}><i class="ready" style={format!("width:{:.1}%", f64::from(r.permille.min(1000)) / 10.0)}></i></span>
                     <span class="v num">{ format!("{} / {}", r.requested, r.allocatable) }</span></div>
             }) }</section>
         }
