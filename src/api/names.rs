@@ -5,7 +5,7 @@ pub const LABEL_MAX: usize = 63;
 /// Most bytes of a DNS subdomain.
 pub const SUBDOMAIN_MAX: usize = 253;
 /// The letters of generated suffixes: no vowels, so that no words come out (`util/rand`).
-pub const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+pub const SUFFIX_ALPHABET: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// How many letters generateName adds.
 pub const SUFFIX_LENGTH: usize = 5;
 /// generateName is cut so that the name has at most 63 bytes.
@@ -26,14 +26,14 @@ pub fn generate_base(generate_name: &str) -> &str {
 
 /// A suffix from random numbers below 27.
 pub fn suffix(n: usize, mut below: impl FnMut(u32) -> u32) -> String {
-    (0..n).map(|_| char::from(SUFFIX_ALPHABET.get(below(27) as usize).copied().unwrap_or(b'b'))).collect()
+    let letters = SUFFIX_ALPHABET.as_bytes();
+    (0..n).map(|_| char::from(letters.get(below(27) as usize).copied().unwrap_or(b'b'))).collect()
 }
 
 /// `rand.SafeEncodeString`: maps each byte into the alphabet, as controllers do with hashes.
 pub fn safe_encode(s: &str) -> String {
-    s.bytes()
-        .map(|b| char::from(SUFFIX_ALPHABET.get(usize::from(b) % SUFFIX_ALPHABET.len()).copied().unwrap_or(b'b')))
-        .collect()
+    let letters = SUFFIX_ALPHABET.as_bytes();
+    s.bytes().map(|b| char::from(letters.get(usize::from(b) % letters.len()).copied().unwrap_or(b'b'))).collect()
 }
 
 fn too_long(max: usize) -> String {

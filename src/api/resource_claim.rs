@@ -1,6 +1,7 @@
 //! What the scheduler, the controller and the kubelet ask of ResourceClaims (`dynamic-resource-allocation/resourceclaim`).
 
 use crate::core_v1::{Pod, PodResourceClaim};
+use crate::meta_v1::OwnerReference;
 use crate::resource_v1::{DeviceTaint, DeviceToleration, ResourceClaim, ResourceClaimConsumerReference};
 use crate::{Map, Str};
 
@@ -17,6 +18,18 @@ pub const CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 /// Whether a class of devices may stand for a resource (`IsDRAExtendedResourceName`).
 pub fn is_extended_resource(name: &str) -> bool {
     name.starts_with(CLASS_PREFIX) || crate::validation::is_extended(name)
+}
+
+/// What makes a pod the owner of a claim that was made for it.
+pub fn owner(pod: &Pod) -> OwnerReference {
+    OwnerReference {
+        api_version: "v1".into(),
+        kind: "Pod".into(),
+        name: pod.metadata.name.clone(),
+        uid: pod.metadata.uid.clone(),
+        controller: Some(true),
+        ..OwnerReference::default()
+    }
 }
 
 /// The claim that stands for a pod's claim; none if it has been found that none is needed.

@@ -7,6 +7,7 @@ use crate::core_v1;
 use crate::meta_v1;
 use crate::table::Table;
 use crate::{AnyRev, Object, Rev, Status, Str};
+use std::any::Any;
 use std::rc::Rc;
 
 /// What a request asks for.
@@ -391,11 +392,32 @@ pub enum ClientFrame {
         /// The bytes.
         data: Rc<[u8]>,
     },
+    /// A step of a connection that a stream of `portforward` carries.
+    Forward {
+        /// The stream.
+        stream: u64,
+        /// Which of its connections.
+        connection: u64,
+        /// What happens on it.
+        step: Forwarded,
+    },
     /// The client no longer wants the stream.
     Cancel {
         /// The stream.
         stream: u64,
     },
+}
+
+/// What happens on a connection that is forwarded to a port of a pod. Its number is the client's.
+pub enum Forwarded {
+    /// The client opens it to a port.
+    Open(u16),
+    /// One side says something, in whatever protocol they have.
+    Message(Box<dyn Any>),
+    /// One side says nothing more.
+    End,
+    /// Why the port could not be reached.
+    Failed(Str),
 }
 
 /// From a server to a client.
@@ -422,6 +444,15 @@ pub enum ServerFrame {
         channel: Channel,
         /// The bytes.
         data: Rc<[u8]>,
+    },
+    /// A step of a connection that a stream of `portforward` carries.
+    Forward {
+        /// The stream.
+        stream: u64,
+        /// Which of its connections.
+        connection: u64,
+        /// What happens on it.
+        step: Forwarded,
     },
     /// The stream is over; an exec's Status says how its program ended.
     End {

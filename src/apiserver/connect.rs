@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use api::core_v1::{Endpoints, Pod, Service};
 use api::json::Value;
-use api::rest::{Answer, ClientFrame, ExecOptions, Query, Response, ServerFrame, Verb};
+use api::rest::{Answer, ClientFrame, ExecOptions, Query, ServerFrame, Verb};
 use api::{Object, Resource, Status, Str};
 use sim::http::{HttpRequest, HttpResponse};
+use sim::sync::mpsc;
 use sim::{Addr, Conn, Ip, NetError};
 
 use crate::admission::{Attributes, Operation, policies};
@@ -67,22 +68,21 @@ pub(crate) fn admitted(options: &dyn Object) -> ExecOptions {
     }
 }
 
-/// Serves `portforward`: the kubelet is dialled, and since nothing outside can send bytes through, that is all.
-pub(crate) async fn port_forward(call: &Rc<Call>, conn: &Conn, stream: u64) -> Result<(), Status> {
+/// Serves `portforward`: what connections to the client's ports say passes to the kubelet and back.
+pub(crate) async fn port_forward(
+    call: &Rc<Call>,
+    conn: &Conn,
+    stream: u64,
+    frames: mpsc::Receiver<ClientFrame>,
+) -> Result<Option<Answer>, Status> {
     admit(call).await?;
     let pod = proxy::pod(call).await?;
     if pod.spec.node_name.is_empty() {
         return Err(Status::bad_request(format!("pod {} does not have a host assigned", call.name)));
     }
-    let address = proxy::kubelet(&call.server, &pod.spec.node_name)?;
-    let dialled = call.server.ctx.connect(address).await;
-    dialled.map_err(|error| Status::unknown(format!("error dialing backend: dial tcp {address}: {error}")))?;
-    call.entry.code.set(101);
-    let response = Response { code: 200, warnings: Vec::new(), retry_after: 0, answer: Answer::Stream };
-    if conn.send_as("response", ServerFrame::Response { stream, response }).is_ok() {
-        crate::server::end(conn, stream, None);
-    }
-    Ok(())
+    let path = format!("/portForward/{}/{}", call.namespace, call.name);
+    let request = proxy::forwarded(call, Verb::Create, path, Query::None);
+    proxy::relay(call, &pod, request, conn, stream, frames).await
 }
 
 /// Serves `proxy`: what the program behind the object answers.

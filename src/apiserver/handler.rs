@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use api::rest::{
-    Accept, Answer, EventType, ListOptions, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WatchEvent,
-    WriteOptions,
+    Accept, Answer, ClientFrame, EventType, ListOptions, Query, Request, Response, ServerFrame, Target, Verb,
+    WatchBody, WatchEvent, WriteOptions,
 };
 use api::{AnyRev, KindInfo, Status, Str};
 use sim::sync::mpsc;
@@ -26,13 +26,13 @@ pub(crate) async fn answer(
     conn: Conn,
     stream: u64,
     request: Rc<Request>,
-    bytes: mpsc::Receiver<Rc<[u8]>>,
+    frames: mpsc::Receiver<ClientFrame>,
 ) {
     server.ctx.sleep(COST).await;
     let entry = Rc::new(entry(&server, &request));
     server.audit.add(entry.clone());
     let warnings = RefCell::new(Vec::new());
-    let (code, retry_after, answer) = match respond(&server, &conn, stream, request, &entry, &warnings, bytes).await {
+    let (code, retry_after, answer) = match respond(&server, &conn, stream, request, &entry, &warnings, frames).await {
         Ok(Some((code, answer))) => (code, 0, answer),
         // The stream has been served to its end.
         Ok(None) => return,
@@ -85,7 +85,7 @@ async fn respond(
     request: Rc<Request>,
     entry: &Rc<Entry>,
     warnings: &RefCell<Vec<Str>>,
-    bytes: mpsc::Receiver<Rc<[u8]>>,
+    frames: mpsc::Receiver<ClientFrame>,
 ) -> Outcome {
     let mut user = authn::authenticate(server, &request.credential)?;
     if let Some(wanted) = &request.impersonate {
@@ -134,7 +134,7 @@ async fn respond(
     if let Some(text) = deprecated(kind) {
         call.warn(text);
     }
-    let outcome = dispatch(&call, conn, stream, bytes).await;
+    let outcome = dispatch(&call, conn, stream, frames).await;
     *warnings.borrow_mut() = call.warnings.take();
     outcome
 }
@@ -229,7 +229,7 @@ fn list_options(request: &Request) -> ListOptions {
 }
 
 /// The verbs are boxed, so that the task of a request is small whatever it asks for.
-async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiver<Rc<[u8]>>) -> Outcome {
+async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, frames: mpsc::Receiver<ClientFrame>) -> Outcome {
     let request = &call.request;
     if !call.subresource.is_empty() {
         let stored =
@@ -239,10 +239,12 @@ async fn dispatch(call: &Rc<Call>, conn: &Conn, stream: u64, bytes: mpsc::Receiv
                 return Box::pin(proxy::log(call, conn, stream)).await.map(|answer| answer.map(|a| (200, a)));
             }
             ("exec" | "attach", Verb::Create | Verb::Get) => {
-                return Box::pin(proxy::exec(call, conn, stream, bytes)).await.map(|answer| answer.map(|a| (200, a)));
+                return Box::pin(proxy::exec(call, conn, stream, frames)).await.map(|answer| answer.map(|a| (200, a)));
             }
             ("portforward", Verb::Create | Verb::Get) => {
-                return Box::pin(connect::port_forward(call, conn, stream)).await.map(|()| None);
+                return Box::pin(connect::port_forward(call, conn, stream, frames))
+                    .await
+                    .map(|answer| answer.map(|a| (200, a)));
             }
             ("proxy", _) => return Box::pin(connect::proxy(call)).await.map(|text| Some((200, Answer::Text(text)))),
             ("binding", Verb::Create) => (201, Box::pin(call.bind()).await?),

@@ -1,4 +1,4 @@
-//! What the server passes on to a kubelet: logs and commands in containers.
+//! What the server passes on to a kubelet: logs, commands in containers, connections to their ports.
 
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ pub(crate) async fn exec(
     call: &Rc<Call>,
     conn: &Conn,
     stream: u64,
-    bytes: mpsc::Receiver<Rc<[u8]>>,
+    frames: mpsc::Receiver<ClientFrame>,
 ) -> Result<Option<Answer>, Status> {
     let mut options = connect::admitted(&*connect::admit(call).await?);
     let pod = pod(call).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn exec(
     }
     let path = format!("/{}/{}/{}/{}", call.subresource, call.namespace, call.name, options.container);
     let request = forwarded(call, Verb::Create, path, Query::Exec(options));
-    relay(call, &pod, request, conn, stream, bytes).await
+    relay(call, &pod, request, conn, stream, frames).await
 }
 
 pub(crate) fn forwarded(call: &Call, verb: Verb, path: String, query: Query) -> Request {
@@ -125,14 +125,14 @@ pub(crate) fn kubelet(server: &Inner, node: &str) -> Result<Addr, Status> {
     Ok(Addr { ip, port: KUBELET_PORT })
 }
 
-/// Passes the kubelet's answer on, frame by frame, and the client's bytes to it.
-async fn relay(
+/// Passes the kubelet's answer on, frame by frame, and what the client says to it.
+pub(crate) async fn relay(
     call: &Rc<Call>,
     pod: &Pod,
     request: Request,
     client: &Conn,
     stream: u64,
-    bytes: mpsc::Receiver<Rc<[u8]>>,
+    frames: mpsc::Receiver<ClientFrame>,
 ) -> Result<Option<Answer>, Status> {
     let server = &call.server;
     let address = kubelet(server, &pod.spec.node_name)?;
@@ -154,15 +154,22 @@ async fn relay(
     let kubelet = server.ctx.connect(address).await.map_err(unreachable)?;
     let broken = |error: sim::NetError| Status::internal(format!("error reading from the kubelet: {error}"));
     kubelet.send(ClientFrame::Request { stream: 1, request: Box::new(request.clone()) }).map_err(broken)?;
-    let mut bytes = bytes.fuse();
+    let mut frames = frames.fuse();
     let mut started = false;
     loop {
         let mut frame = Box::pin(kubelet.recv::<ServerFrame>().fuse());
         let frame = loop {
             futures_util::select! {
                 frame = frame => break frame,
-                data = bytes.next() => if let Some(data) = data {
-                    let _ = kubelet.send(ClientFrame::Data { stream: 1, data });
+                said = frames.next() => {
+                    let said = said.and_then(|said| match said {
+                        ClientFrame::Data { data, .. } => Some(ClientFrame::Data { stream: 1, data }),
+                        ClientFrame::Forward { connection, step, .. } => {
+                            Some(ClientFrame::Forward { stream: 1, connection, step })
+                        }
+                        _ => None,
+                    });
+                    said.map(|said| kubelet.send(said));
                 },
             }
         };
@@ -201,6 +208,11 @@ async fn relay(
             }
             Ok(ServerFrame::Data { channel, data, .. }) => {
                 if send(client, stream, channel, data).is_err() {
+                    return Ok(None);
+                }
+            }
+            Ok(ServerFrame::Forward { connection, step, .. }) => {
+                if client.send_as("data", ServerFrame::Forward { stream, connection, step }).is_err() {
                     return Ok(None);
                 }
             }

@@ -47,7 +47,7 @@ impl Config {
     }
 }
 
-/// Bound of the bytes frames that wait for one stream.
+/// Bound of the frames that wait for one stream.
 const STREAM_FRAMES: usize = 1024;
 /// How long to wait before the store is asked again after a failure.
 const RETRY: Duration = Duration::from_secs(1);
@@ -192,10 +192,10 @@ async fn compact(server: Rc<Inner>) {
     }
 }
 
-/// A stream of a connection: its task, and where its bytes go.
+/// A stream of a connection: its task, and where what the client says on it goes.
 pub(crate) struct Stream {
     pub(crate) task: JoinHandle<()>,
-    pub(crate) bytes: mpsc::Sender<Rc<[u8]>>,
+    pub(crate) frames: mpsc::Sender<ClientFrame>,
 }
 
 /// A connection's open streams.
@@ -207,7 +207,7 @@ async fn serve(server: Rc<Inner>, conn: Conn) {
     while let Ok(frame) = conn.recv::<ClientFrame>().await {
         match frame {
             ClientFrame::Request { stream, request } => {
-                let (bytes, incoming) = mpsc::channel(STREAM_FRAMES);
+                let (frames, incoming) = mpsc::channel(STREAM_FRAMES);
                 let answer = crate::handler::answer(server.clone(), conn.clone(), stream, Rc::new(*request), incoming);
                 let open = streams.clone();
                 let task = server.ctx.spawn(
@@ -216,12 +216,12 @@ async fn serve(server: Rc<Inner>, conn: Conn) {
                         open.borrow_mut().remove(&stream);
                     }),
                 );
-                streams.borrow_mut().insert(stream, Stream { task, bytes });
+                streams.borrow_mut().insert(stream, Stream { task, frames });
             }
-            ClientFrame::Data { stream, data } => {
+            ClientFrame::Data { stream, .. } | ClientFrame::Forward { stream, .. } => {
                 // A stream that doesn't read is too slow; its bytes are lost, as its window is full.
                 if let Some(stream) = streams.borrow_mut().get_mut(&stream) {
-                    let _ = stream.bytes.try_send(data);
+                    let _ = stream.frames.try_send(frame);
                 }
             }
             ClientFrame::Cancel { stream } => {

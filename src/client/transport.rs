@@ -86,6 +86,8 @@ impl Transport {
             ServerFrame::Events { stream, events } => (stream, Incoming::Events(events)),
             ServerFrame::Data { stream, channel, data } => (stream, Incoming::Data(channel, data)),
             ServerFrame::End { stream, status } => (stream, Incoming::End(status)),
+            // No component forwards connections.
+            ServerFrame::Forward { .. } => return,
         };
         // A stream that is not there was given up by its reader.
         if let Some(state) = self.streams.borrow_mut().get_mut(&stream) {

@@ -257,14 +257,7 @@ impl ResourceClaims {
         claim.metadata.labels = found.spec.metadata.labels.clone();
         claim.metadata.annotations = found.spec.metadata.annotations.clone();
         claim.metadata.annotations.insert(POD_CLAIM_NAME, own.name.clone());
-        claim.metadata.owner_references = List::from(vec![OwnerReference {
-            api_version: "v1".into(),
-            kind: "Pod".into(),
-            name: pod.metadata.name.clone(),
-            uid: pod.metadata.uid.clone(),
-            controller: Some(true),
-            ..OwnerReference::default()
-        }]);
+        claim.metadata.owner_references = List::from(vec![resource_claim::owner(pod)]);
         claim.spec = found.spec.spec.clone();
         self.observed.action(&Key::of(&pod.metadata), format!("create claim for {}", own.name));
         let created = client.create(namespace, claim).await;

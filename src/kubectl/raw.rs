@@ -2,14 +2,17 @@
 
 use crate::error::Error;
 use crate::print::human::quote;
+use crate::print::time::klog;
 use crate::server::{Piece, status_value};
 use crate::session::Kubectl;
 use api::json::{Encoder, Order};
 use api::rest::{
-    Answer, Body, EventType, FieldValidation, ListOptions, LogOptions, ObjectList, Query, Target, Verb, WatchBody,
-    WriteOptions,
+    Answer, Body, EventType, FieldValidation, ListOptions, LogOptions, ObjectList, PatchType, Query, Target, Verb,
+    WatchBody, WriteOptions,
 };
 use api::{AnyRev, Object, Str};
+use sim::http::HttpRequest;
+use std::rc::Rc;
 
 /// What `--raw` of a command that writes may not stand beside; then sends the file's bytes there.
 pub async fn write(k: &Kubectl<'_>, verb: Verb) -> Result<(), Error> {
@@ -65,33 +68,111 @@ fn check_path(url: &str) -> Result<(), Error> {
     Err(Error::text(format!("--raw must be a valid URL path: parse {}: invalid URI for request", quote(url))))
 }
 
+/// A request's answer as it goes over the wire.
+pub enum Part {
+    /// What comes first: its code, whether it is JSON, and whether its body is whole.
+    Head(u16, bool, bool),
+    /// Some of its body.
+    Bytes(Rc<[u8]>),
+}
+
 async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, target: Target, pairs: &Pairs, body: Body) -> Result<(), Error> {
+    serve(k, verb, url, (target, pairs), body, &mut |part| {
+        if let Part::Bytes(bytes) = part {
+            k.io.stdout(&bytes);
+        }
+    })
+    .await
+}
+
+/// Passes on a request that came over HTTP; `part` gets its answer.
+pub async fn pass(k: &Kubectl<'_>, request: &HttpRequest, part: &mut dyn FnMut(Part)) {
+    let (target, query) = parse(&request.path);
+    let collection = matches!(&target, Target::Resource { name, .. } if name.is_empty());
+    let watch = query.iter().any(|(name, value)| name == "watch" && matches!(&**value, "1" | "true"));
+    let verb = match &*request.method {
+        "GET" if collection && watch => Some(Verb::Watch),
+        "GET" if collection => Some(Verb::List),
+        "GET" => Some(Verb::Get),
+        "POST" => Some(Verb::Create),
+        "PUT" => Some(Verb::Update),
+        "PATCH" => Some(Verb::Patch(match request.header("content-type").unwrap_or_default() {
+            "application/json-patch+json" => PatchType::Json,
+            "application/merge-patch+json" => PatchType::Merge,
+            "application/apply-patch+yaml" => PatchType::Apply,
+            _ => PatchType::Strategic,
+        })),
+        "DELETE" if collection => Some(Verb::DeleteCollection),
+        "DELETE" => Some(Verb::Delete),
+        _ => None,
+    };
+    let body = if request.body.is_empty() { Body::Empty } else { Body::Bytes(request.body.clone()) };
+    let done = match verb {
+        Some(verb) => serve(k, verb, &request.path, (target, &query), body, part).await,
+        None => Err(Error::Status(Box::new(status_value(&api::Status::method_not_supported(
+            ("", ""),
+            &request.method.to_ascii_lowercase(),
+        ))))),
+    };
+    match done {
+        Ok(()) => {}
+        Err(Error::Status(status)) => {
+            part(Part::Head(u16::try_from(status.int("code")).unwrap_or(500), true, true));
+            let text = api::json::Value::parse(&status.to_json()).ok().map(|value| {
+                let mut object = api::meta_v1::Status::default();
+                let _ = api::json::from_value(&value, &mut object, false);
+                written(&object, None)
+            });
+            part(Part::Bytes(text.unwrap_or_default().into_bytes().into()));
+        }
+        Err(error) => {
+            let why = error.message();
+            let why = why.split_once("\": ").map_or(&*why, |(_, cause)| cause);
+            k.err(&klog(k.now(), 'E', "proxy_server.go:147", &format!("Error while proxying request: {why}")));
+            part(Part::Head(500, false, true));
+            part(Part::Bytes(format!("{why}\n").into_bytes().into()));
+        }
+    }
+}
+
+async fn serve(
+    k: &Kubectl<'_>,
+    verb: Verb,
+    url: &str,
+    (target, pairs): (Target, &Pairs),
+    body: Body,
+    part: &mut dyn FnMut(Part),
+) -> Result<(), Error> {
     let query = match behind(url, &target) {
         Some(path) => Query::Proxy(path),
         None => query(verb, &target, pairs)?,
     };
+    let code = if verb == Verb::Create { 201 } else { 200 };
     if verb == Verb::Watch {
         let (_, mut stream) = k.respond(verb, target, query, body).await?;
+        part(Part::Head(code, true, false));
         while let Some((event, body)) = stream.event_as_sent().await {
-            k.out(&watched(event, &body));
+            part(Part::Bytes(watched(event, &body).into_bytes().into()));
         }
         return Ok(());
     }
     let kind = k.list_kind(&target);
     let (answer, mut stream) = k.respond(verb, target, query, body).await?;
-    match answer {
-        Answer::Text(text) => k.out(&text),
-        Answer::Json(bytes) => k.io.stdout(&bytes),
-        Answer::Object(object) => k.out(&format!("{}\n", whole(&object))),
-        Answer::Status(status) => k.out(&format!("{}\n", written(&**status, None))),
-        Answer::List(list) => k.out(&collection(&kind, &list)),
-        Answer::Table(_) => {}
+    part(Part::Head(code, !matches!(answer, Answer::Text(_) | Answer::Stream), !matches!(answer, Answer::Stream)));
+    part(Part::Bytes(match answer {
+        Answer::Text(text) => text.as_bytes().into(),
+        Answer::Json(bytes) => bytes,
+        Answer::Object(object) => format!("{}\n", whole(&object)).into_bytes().into(),
+        Answer::Status(status) => format!("{}\n", written(&**status, None)).into_bytes().into(),
+        Answer::List(list) => collection(&kind, &list).into_bytes().into(),
+        Answer::Table(_) => return Ok(()),
         Answer::Stream => {
             while let Piece::Out(bytes) | Piece::Err(bytes) = stream.piece().await {
-                k.io.stdout(&bytes);
+                part(Part::Bytes(bytes));
             }
+            return Ok(());
         }
-    }
+    }));
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use crate::print::table::{Column, Row, Table};
 use crate::session::Kubectl;
 use crate::value::{Object, Value, object};
 use api::rest::{
-    Accept, Answer, Body, Channel, ClientFrame, EventType, ExecOptions, FieldValidation, ListOptions, LogOptions,
-    PatchType, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WriteOptions,
+    Accept, Answer, Body, Channel, ClientFrame, EventType, ExecOptions, FieldValidation, Forwarded, ListOptions,
+    LogOptions, PatchType, Query, Request, Response, ServerFrame, Target, Verb, WatchBody, WriteOptions,
 };
 use api::{AnyRev, Str};
 use sim::{Ctx, Instant, NetError};
@@ -149,6 +149,22 @@ impl Stream {
         }
     }
 
+    /// The next step of a connection that the stream forwards, and the connection's number; None when the server is
+    /// gone.
+    pub async fn forwarded(&mut self) -> Option<(u64, Forwarded)> {
+        while !self.done {
+            match self.frame().await {
+                Some(Ok(ServerFrame::Forward { stream, connection, step })) if stream == self.stream => {
+                    return Some((connection, step));
+                }
+                Some(Ok(ServerFrame::End { stream, .. })) if stream == self.stream => self.done = true,
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => self.done = true,
+            }
+        }
+        None
+    }
+
     /// The next frame of the connection; None when the time is over.
     async fn frame(&self) -> Option<Result<ServerFrame, NetError>> {
         let next = self.connection.conn.recv::<ServerFrame>();
@@ -176,6 +192,11 @@ impl Sender {
         let frame = ClientFrame::Data { stream: self.stream, data: bytes.into() };
         // A connection that is gone shows at the next read.
         let _ = self.connection.conn.send(frame);
+    }
+
+    /// Takes a step of a forwarded connection.
+    pub fn forward(&self, connection: u64, step: Forwarded) {
+        let _ = self.connection.conn.send(ClientFrame::Forward { stream: self.stream, connection, step });
     }
 }
 
@@ -592,11 +613,10 @@ impl<'a> Kubectl<'a> {
     }
 
     /// Opens the connection of `port-forward` to a pod.
-    pub async fn port_forward(&self, ns: &str, pod: &str) -> Result<(), Error> {
+    pub async fn port_forward(&self, ns: &str, pod: &str) -> Result<Stream, Error> {
         let pods = self.known("", "pods")?;
         let target = Self::target(&pods, ns, pod, "portforward");
-        let request = self.request(Verb::Create, target, Query::None, Body::Empty, Accept::Object);
-        self.answer(request).await.map(|_| ())
+        self.stream(self.request(Verb::Create, target, Query::None, Body::Empty, Accept::Object)).await
     }
 
     /// Attaches to a running container.

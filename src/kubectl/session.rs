@@ -66,9 +66,17 @@ pub struct Kubectl<'a> {
     pub(crate) connection: RefCell<Option<Rc<Connection>>>,
     mapper: RefCell<Option<Rc<Mapper>>>,
     warned: RefCell<BTreeSet<String>>,
+    /// Its requests are somebody else's, who gets the server's warnings.
+    for_others: bool,
 }
 
 impl<'a> Kubectl<'a> {
+    /// The same with a connection of its own, to pass on requests of others.
+    pub fn for_others(&self) -> Kubectl<'a> {
+        let own = Kubectl::new(self.ctx, self.io, self.config, self.flags.clone(), self.path.clone());
+        Kubectl { for_others: true, ..own }
+    }
+
     /// An invocation with parsed flags.
     pub fn new(ctx: &'a Ctx, io: &'a dyn Io, config: &'a Config, flags: Parsed, path: String) -> Self {
         Kubectl {
@@ -80,6 +88,7 @@ impl<'a> Kubectl<'a> {
             connection: RefCell::new(None),
             mapper: RefCell::new(None),
             warned: RefCell::new(BTreeSet::new()),
+            for_others: false,
         }
     }
 
@@ -99,7 +108,7 @@ impl<'a> Kubectl<'a> {
 
     /// Prints a warning of the server once.
     pub fn warn(&self, text: &str) {
-        if self.warned.borrow_mut().insert(text.to_string()) {
+        if !self.for_others && self.warned.borrow_mut().insert(text.to_string()) {
             self.err(&format!("Warning: {text}\n"));
         }
     }
@@ -116,6 +125,11 @@ impl<'a> Kubectl<'a> {
     /// Whether `-n` was given.
     pub fn explicit_namespace(&self) -> bool {
         !self.flags.str("namespace").is_empty()
+    }
+
+    /// Letters that make a name one of its own.
+    pub fn suffix(&self) -> String {
+        self.ctx.rng("kubectl").token(api::names::SUFFIX_LENGTH, api::names::SUFFIX_ALPHABET)
     }
 
     /// The arguments that are no flags.

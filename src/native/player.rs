@@ -77,6 +77,13 @@ pub(crate) fn answer(code: i32, printed: &[u8]) -> String {
     text
 }
 
+/// How long, of this machine's time, bash may take to start its next program while another listens in the world.
+const IDLE: std::time::Duration = std::time::Duration::from_millis(500);
+/// How long it may take, of this machine's time, until what bash starts in the background is there beside the rest.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
+/// Longer than any bash runs.
+const FOREVER: std::time::Duration = std::time::Duration::from_secs(86_400);
+
 enum Event {
     Connected(u64, UnixStream),
     Frame(u64, Frame),
@@ -170,6 +177,10 @@ pub struct Player {
     events: mpsc::Receiver<Event>,
     sender: mpsc::Sender<Event>,
     clients: BTreeMap<u64, Client>,
+    /// Whether the command that runs has parts in the background.
+    background: bool,
+    /// Whether such a part may be about to reach the world.
+    unsettled: bool,
 }
 
 impl Player {
@@ -205,21 +216,49 @@ impl Player {
                 });
             }
         });
-        Ok(Self { world: grown(options)?, directory, events, sender, clients: BTreeMap::new() })
+        Ok(Self {
+            world: grown(options)?,
+            directory,
+            events,
+            sender,
+            clients: BTreeMap::new(),
+            background: false,
+            unsettled: false,
+        })
     }
 
     /// Runs one command to its end; what it printed, with `[exit N]` where N is not 0.
     pub fn play(&mut self, command: &str) -> Result<String, Box<dyn Error>> {
         self.start_bash(command)?;
+        // `&` alone, which is no part of `&&`, `>&` and `&>`.
+        let words = command.replace("&&", "").replace(">&", "").replace("&>", "").replace("<&", "");
+        self.background = words.contains('&');
         let (code, printed) = loop {
-            let event = if self.is_active() {
+            let event = if self.unsettled {
+                match self.events.recv_timeout(SETTLE) {
+                    Ok(event) => event,
+                    Err(mpsc::RecvTimeoutError::Timeout) => {
+                        self.unsettled = false;
+                        continue;
+                    }
+                    Err(gone) => return Err(gone.into()),
+                }
+            } else if self.is_active() {
                 self.advance()?;
                 match self.events.try_recv() {
                     Ok(event) => event,
                     Err(_) => continue,
                 }
             } else {
-                self.events.recv()?
+                match self.events.recv_timeout(if self.listens() { IDLE } else { FOREVER }) {
+                    Ok(event) => event,
+                    // bash itself waits for what listens: its time passes.
+                    Err(mpsc::RecvTimeoutError::Timeout) => {
+                        self.advance()?;
+                        continue;
+                    }
+                    Err(gone) => return Err(gone.into()),
+                }
             };
             if let Some(end) = self.handle(event) {
                 break end;
@@ -252,12 +291,18 @@ impl Player {
         Ok(())
     }
 
-    /// Whether something runs in the world that does not wait for bytes from outside.
+    /// Whether something runs in the world that does not wait for bytes from outside, nor for connections of programs
+    /// that bash has yet to start; but who is timed waits for the time.
     fn is_active(&self) -> bool {
+        let timed = self.clients.values().any(|client| matches!(client, Client::Timer { fired: false, .. }));
         self.clients.values().any(|client| match client {
+            Client::Program { running, .. } if running.exit_code().is_none() && running.listens() => timed,
             Client::Program { remote, .. } => !remote.wanted.get() || !remote.stdin.borrow().is_empty(),
             _ => false,
         })
+    }
+    fn listens(&self) -> bool {
+        self.clients.values().any(|client| matches!(client, Client::Program { running, .. } if running.listens()))
     }
 
     fn advance(&mut self) -> Result<(), Box<dyn Error>> {
@@ -342,6 +387,7 @@ impl Player {
                 {
                     self.clients.insert(number, client);
                 }
+                self.unsettled = self.background;
             }
             Event::Frame(number, Frame::Stdin(bytes)) => {
                 if let Some(Client::Program { remote, .. }) = self.clients.get(&number) {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// The variable that says where the world listens.
 pub const SOCKET: &str = "TABERNETES_SOCKET";
 /// The names under which the program is on the PATH.
-pub const NAMES: [&str; 5] = ["kubectl", "cluster", "sleep", "timeout", "date"];
+pub const NAMES: [&str; 6] = ["kubectl", "cluster", "curl", "sleep", "timeout", "date"];
 
 /// Runs as the program `name`; gives its exit code, or nothing if this is no such name.
 pub fn main(name: &str) -> Option<i32> {

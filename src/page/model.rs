@@ -118,11 +118,8 @@ impl Model {
                     }
                 }
             }
-            ToPage::Output { id, stream, text } => {
-                if self.terminal.is_running(id) {
-                    Rc::make_mut(&mut self.terminal).output(stream, &text);
-                }
-            }
+            // Commands in the background write whenever they do.
+            ToPage::Output { stream, text, .. } => Rc::make_mut(&mut self.terminal).output(stream, &text),
             ToPage::Edit { id, path, text } => Rc::make_mut(&mut self.terminal).open_file(id, &path, &text),
             ToPage::Exit { id, code } => effects.send.extend(Rc::make_mut(&mut self.terminal).exit(id, code)),
             ToPage::Incomplete { id } => effects.send.extend(Rc::make_mut(&mut self.terminal).incomplete(id)),

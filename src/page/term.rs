@@ -498,11 +498,6 @@ impl Terminal {
         self.open = None;
     }
 
-    /// Whether output for this command belongs here.
-    pub fn is_running(&self, id: u32) -> bool {
-        self.running.as_ref().is_some_and(|r| r.id == id)
-    }
-
     fn enqueue(&mut self, line: String) {
         if self.queue.len() < MAX_QUEUE {
             self.queue.push_back(line);

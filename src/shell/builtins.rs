@@ -1,6 +1,7 @@
 //! What the shell does itself: commands that change its own state.
 
 use crate::interpreter::{Dialect, Flow, Io, Shell};
+use crate::jobs::{bg, disown, fg, jobs, kill, wait};
 use crate::process::{LocalFuture, clean};
 use crate::signals;
 use crate::tools::{echo, printf, test};
@@ -27,7 +28,7 @@ builtins! {
     "printf" => run_printf, "test" => run_test, "[" => run_test, "export" => export, "local" => local, "unset" => unset,
     "set" => set, "shift" => shift, "read" => read, "exit" => exit, "return" => return_, "break" => break_,
     "continue" => continue_, "eval" => eval, "." => source, "source" => source, "exec" => exec, "trap" => trap,
-    "wait" => wait, "kill" => kill, "jobs" => nothing, "type" => type_, "command" => command, "umask" => nothing,
+    "wait" => wait, "kill" => kill, "jobs" => jobs, "fg" => fg, "bg" => bg, "disown" => disown, "type" => type_, "command" => command, "umask" => nothing,
     "help" => help, "alias" => alias, "unalias" => unalias,
 }
 
@@ -113,7 +114,7 @@ async fn absent(shell: &mut Shell, builtin: &str, names: &[String], io: &Io) {
     }
 }
 
-fn argument(arguments: &[String], n: usize) -> &str {
+pub(crate) fn argument(arguments: &[String], n: usize) -> &str {
     arguments.get(n).map_or("", String::as_str)
 }
 
@@ -158,7 +159,7 @@ async fn pwd(shell: &mut Shell, _: &[String], io: &Io) -> Flow {
 }
 
 /// Writes to standard output; a broken pipe ends the shell as SIGPIPE would.
-async fn print(shell: &mut Shell, io: &Io, bytes: &[u8]) -> Flow {
+pub(crate) async fn print(shell: &mut Shell, io: &Io, bytes: &[u8]) -> Flow {
     if io.stdout.write(bytes).await.is_err() {
         shell.status = 141;
         return Flow::Exit;
@@ -419,118 +420,6 @@ async fn trap(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
         }
     }
     Flow::Next
-}
-
-async fn wait(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
-    let wanted: Vec<u32> = arguments.iter().skip(1).filter_map(|w| w.trim_start_matches('%').parse().ok()).collect();
-    shell.status = 0;
-    loop {
-        let next = {
-            let mut jobs = shell.jobs.borrow_mut();
-            let at = jobs.iter().position(|job| wanted.is_empty() || wanted.contains(&job.id));
-            at.map(|at| jobs.remove(at))
-        };
-        let Some(mut job) = next else { return Flow::Next };
-        // A signal with a trap interrupts the wait.
-        let traps = shell.traps.clone();
-        let signals = shell.signals.clone();
-        let interrupted = {
-            let signal = std::pin::pin!(signals.wait(|s| traps.contains_key(s)));
-            match futures_util::future::select(signal, &mut job.handle).await {
-                futures_util::future::Either::Left(_) => true,
-                futures_util::future::Either::Right(_) => false,
-            }
-        };
-        if interrupted {
-            shell.jobs.borrow_mut().push(job);
-            shell.status = 143;
-            return shell.take_signals(io).await;
-        }
-        if !wanted.is_empty() {
-            shell.status = job.status.get().unwrap_or(143);
-        }
-    }
-}
-
-async fn kill(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
-    let mut words = arguments.iter().skip(1).peekable();
-    let mut signal = Some("TERM");
-    if argument(arguments, 1) == "-l" {
-        return list_signals(shell, arguments.get(2..).unwrap_or_default(), io).await;
-    }
-    if let Some(word) = words.peek().and_then(|w| w.strip_prefix('-')).map(str::to_string) {
-        words.next();
-        let word = if word == "s" { words.next().cloned().unwrap_or_default() } else { word };
-        match signals::named(&word) {
-            Some((_, name)) => signal = Some(name),
-            None if word == "0" => signal = None,
-            None => {
-                let complaint = match shell.dialect {
-                    Dialect::Bash => format!("kill: {word}: invalid signal specification"),
-                    Dialect::Busybox => format!("bad signal name '{word}'"),
-                };
-                io.complain(&shell.complaint(&complaint)).await;
-                shell.status = 1;
-                return Flow::Next;
-            }
-        }
-    }
-    shell.status = 0;
-    for word in words {
-        let id = word.trim_start_matches('%').parse::<u32>().ok();
-        if !id.is_some_and(|id| send(shell, id, signal)) {
-            let complaint = match shell.dialect {
-                Dialect::Bash => format!("kill: ({word}) - No such process"),
-                Dialect::Busybox => format!("can't kill pid {word}: No such process"),
-            };
-            io.complain(&shell.complaint(&complaint)).await;
-            shell.status = 1;
-        }
-    }
-    Flow::Next
-}
-
-/// Sends a signal to the shell itself, to a job of its, or to another process; whether there is one.
-fn send(shell: &Shell, id: u32, signal: Option<&'static str>) -> bool {
-    if id == shell.signals.id() {
-        signal.into_iter().for_each(|name| shell.signals.send(name));
-        return true;
-    }
-    let jobs = shell.jobs.borrow();
-    match jobs.iter().find(|job| job.id == id && job.status.get().is_none()) {
-        None => shell.tools.signal(id, signal),
-        Some(job) => {
-            if let Some((number, _)) = signal.and_then(signals::named) {
-                job.handle.abort();
-                job.status.set(Some(128 + number));
-            }
-            true
-        }
-    }
-}
-
-/// `kill -l [SIGNAL...]`: names for numbers and numbers for names, or all.
-async fn list_signals(shell: &mut Shell, words: &[String], io: &Io) -> Flow {
-    let mut text = String::new();
-    for word in words {
-        // The status of a process that a signal ended names the signal too.
-        let number = word.parse::<i32>().ok().map(|n| if n > 128 { n - 128 } else { n });
-        let found = match number {
-            Some(n) => signals::named(&n.to_string()).map(|(_, name)| name.to_string()),
-            None => signals::named(word).map(|(number, _)| number.to_string()),
-        };
-        let Some(found) = found else {
-            io.complain(&shell.complaint(&format!("kill: unknown signal '{word}'"))).await;
-            shell.status = 1;
-            return Flow::Next;
-        };
-        text.push_str(&found);
-        text.push('\n');
-    }
-    if words.is_empty() {
-        signals::NAMES.iter().for_each(|(number, name)| text.push_str(&format!("{number:2}) {name}\n")));
-    }
-    print(shell, io, text.as_bytes()).await
 }
 
 async fn type_(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {

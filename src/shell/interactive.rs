@@ -38,6 +38,9 @@ pub(crate) async fn run(shell: &mut Shell, io: &Io, signals: &Signals) {
         if shell.take_signals(io).await == Flow::Exit {
             return;
         }
+        if text.is_empty() {
+            shell.report_jobs(io).await;
+        }
         let prompt = shell.prompt(!text.is_empty());
         io.complain(&prompt).await;
         let typed = loop {

@@ -3,6 +3,7 @@
 use crate::builtins;
 use crate::environment::Environment;
 use crate::expand;
+use crate::jobs::Job;
 use crate::process::{Bytes, FileError, Files, Input, LocalFuture, Output, Process, Program, pipe};
 use crate::signals::Signals;
 use crate::syntax::{
@@ -10,7 +11,7 @@ use crate::syntax::{
 };
 use crate::tools;
 use futures_util::future::join_all;
-use sim::{Ctx, JoinHandle};
+use sim::Ctx;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -76,16 +77,6 @@ pub enum Flow {
     Continue(u32),
     /// The end of the function.
     Return,
-}
-
-/// A command in the background.
-pub struct Job {
-    /// `$!`
-    pub id: u32,
-    /// How it ended.
-    pub status: Rc<Cell<Option<i32>>>,
-    /// What it is awaited and killed by.
-    pub handle: JoinHandle<()>,
 }
 
 /// A shell: variables, functions, where it is, what its last command gave.
@@ -218,6 +209,10 @@ impl Shell {
             }
         }
     }
+    /// Tells of the jobs that have ended, as a shell does before it asks for the next line.
+    pub async fn report_jobs(&mut self, io: &Io) {
+        crate::jobs::report(self, io).await;
+    }
     /// What `EXIT` traps do, at the end of a shell.
     pub async fn finish(&mut self, io: &Io) {
         if let Some(text) = self.traps.remove("EXIT") {
@@ -250,7 +245,7 @@ impl Shell {
         Box::pin(async move {
             for and_or in list {
                 let flow = if and_or.background {
-                    self.background(and_or, io);
+                    self.background(and_or, io).await;
                     Flow::Next
                 } else {
                     self.and_or(and_or, io).await
@@ -287,26 +282,33 @@ impl Shell {
         }
         Flow::Next
     }
-    fn background(&mut self, and_or: &AndOr, io: &Io) {
+    async fn background(&mut self, and_or: &AndOr, io: &Io) {
         self.last_job += 1;
         let id = 100 + self.last_job;
         let status = Rc::new(Cell::new(None));
         let (mut inner, result) = (self.inner(), status.clone());
         inner.jobs = Rc::default();
-        let (mut and_or, mut io) = (and_or.clone(), io.clone());
+        let (mut and_or, text, mut own) = (and_or.clone(), and_or.text.clone(), io.clone());
         and_or.background = false;
-        io.stdin = Rc::new(Bytes::default());
+        own.stdin = Rc::new(Bytes::default());
         let handle = self.ctx.spawn("job", async move {
-            inner.and_or(&and_or, &io).await;
-            inner.finish(&io).await;
+            inner.and_or(&and_or, &own).await;
+            inner.finish(&own).await;
             result.set(Some(inner.status));
         });
-        let mut jobs = self.jobs.borrow_mut();
-        if jobs.len() >= JOBS {
-            jobs.remove(0);
+        let number = {
+            let mut jobs = self.jobs.borrow_mut();
+            if jobs.len() >= JOBS {
+                jobs.remove(0);
+            }
+            let number = jobs.iter().map(|job| job.number).max().unwrap_or(0) + 1;
+            jobs.push(Job { number, id, status, handle, text });
+            number
+        };
+        // busybox says nothing.
+        if self.interactive && !self.subshell && self.dialect == Dialect::Bash {
+            io.complain(&format!("[{number}] {id}\n")).await;
         }
-        jobs.push(Job { id, status, handle });
-        self.last_job = id - 100;
         self.variables.insert("!".into(), id.to_string());
         self.status = 0;
     }

@@ -8,6 +8,7 @@ mod environment;
 mod expand;
 mod interactive;
 mod interpreter;
+mod jobs;
 pub mod pattern;
 pub mod process;
 mod signals;

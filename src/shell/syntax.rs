@@ -136,6 +136,8 @@ pub struct AndOr {
     pub rest: Vec<(Joint, Pipeline)>,
     /// `&`
     pub background: bool,
+    /// As it was typed, where it runs in the background.
+    pub text: Rc<str>,
 }
 
 /// Commands one after the other.
@@ -364,11 +366,14 @@ impl<'a> Parser<'a> {
             if self.peek().is_none() || self.at_keyword(until) {
                 break;
             }
+            let start = self.at;
             let mut and_or = self.and_or()?;
             self.blanks();
             if self.peek() == Some('&') && self.peek_at(1) != Some('&') {
+                let typed: String = self.text.get(start..self.at).unwrap_or_default().iter().collect();
                 self.at += 1;
                 and_or.background = true;
+                and_or.text = typed.trim().into();
             } else if self.peek() == Some(';') && self.peek_at(1) != Some(';') {
                 self.at += 1;
             } else if !matches!(self.peek(), None | Some('\n')) && !self.at_keyword(until) {
@@ -389,7 +394,7 @@ impl<'a> Parser<'a> {
             } else if self.eat("||") {
                 Joint::Or
             } else {
-                return Ok(AndOr { first, rest, background: false });
+                return Ok(AndOr { first, rest, background: false, text: "".into() });
             };
             self.skip_lines()?;
             rest.push((joint, self.pipeline()?));

@@ -295,6 +295,7 @@ fn typed(dialect: Dialect, lines: &[&str]) -> String {
         let io = Io { stdin: Rc::new(Bytes::default()), stdout: shown.clone(), stderr: shown };
         for line in lines {
             shell.run(&line, &io).await;
+            shell.report_jobs(&io).await;
         }
     });
     assert!(sim.run_for(sim::Duration::from_secs(10)).is_ok());
@@ -337,4 +338,109 @@ fn aliases_stand_for_what_they_mean() {
     let mut lines: Vec<&str> = doubling.iter().map(String::as_str).collect();
     lines.push("a0");
     assert!(typed(Dialect::Bash, &lines).len() < 100_000);
+}
+
+// As bash 5.2 and busybox 1.35 answered at a terminal, but for the processes' numbers.
+#[test]
+fn jobs_are_known_by_number() {
+    let lines = [
+        "nap &",
+        "nap | copy &",
+        "jobs; kill %7; wait %9; fg %5; echo $?",
+        "kill %2; wait %3; jobs -p",
+        "false & nap",
+        ":",
+        "nap & fg; echo $?",
+        "(exit 3) & wait $!; echo $?",
+        "nap & disown %1; jobs",
+    ];
+    let bash = "[1] 101\n[2] 102\n[1]-  Running                 nap &\n\
+                [2]+  Running                 nap | copy &\nbash: kill: %7: no such job\nbash: wait: %9: no such job\n\
+                bash: fg: %5: no such job\n1\n";
+    let printed = typed(Dialect::Bash, &lines);
+    assert!(printed.starts_with(bash), "{printed}");
+    assert!(printed.contains("[2]+  Exit 1                  false\n"), "{printed}");
+    assert!(printed.contains("\nnap\n0\n"), "{printed}");
+    assert!(printed.ends_with("3\n[1] 106\n"), "{printed}");
+    let busybox = typed(Dialect::Busybox, &["nap &", "nap | copy &", "jobs; bg %9", "nap; nap", "false & nap", "fg"]);
+    assert_eq!(
+        busybox,
+        "[2]+  Running                    nap | copy\n[1]-  Running                    nap\n\
+         sh: bg: %9: no such job\n[1]-  Done                       nap\n[2]+  Done                       nap | copy\n\
+         [1]+  Done(1)                    false\nsh: fg: No current job\n"
+    );
+}
+
+/// `curl` against a server on the same machine, which answers in pieces at `/pieces`.
+fn curl(words: &'static str) -> String {
+    use sim::http::{HttpChunk, HttpRequest, HttpResponse};
+    let sim = sim::Sim::new(sim::Options::default());
+    let host = sim.add_host("a", sim::Ip::new(10, 0, 0, 1));
+    sim.start(host, "server", |ctx| async move {
+        let Ok(listener) = ctx.listen_on(sim::Ip::LOCALHOST, 8080) else { return };
+        while let Ok(conn) = listener.accept().await {
+            let Ok(request) = conn.recv::<HttpRequest>().await else { continue };
+            let body = format!("{} {} {}\n", request.method, request.path, String::from_utf8_lossy(&request.body));
+            let mut answer = HttpResponse::new(if request.file() == "/none" { 404 } else { 200 }, "text/plain", &[]);
+            match request.file() {
+                "/silence" => continue,
+                "/pieces" => {
+                    answer.headers.push(("Transfer-Encoding".into(), "chunked".into()));
+                    let _ = conn.send(answer);
+                    for piece in ["one ", "two\n", ""] {
+                        let _ = conn.send(HttpChunk(piece.as_bytes().into()));
+                    }
+                }
+                "/moved" => {
+                    answer.headers.push(("Location".into(), "/there".into()));
+                    let _ = conn.send(HttpResponse { status: 302, ..answer });
+                }
+                _ => {
+                    let _ = conn.send(HttpResponse { body: body.into_bytes().into(), ..answer });
+                }
+            }
+            let _ = conn.recv::<HttpRequest>().await;
+        }
+    });
+    let out = Rc::new(Buffer::default());
+    let (shown, code) = (out.clone(), Rc::new(std::cell::Cell::new(None)));
+    let ended = code.clone();
+    sim.start(host, "curl", |ctx| async move {
+        let process = Process {
+            args: words.split(' ').map(String::from).collect(),
+            env: crate::Environment::default(),
+            cwd: "/work".into(),
+            files: Rc::new(Memory::default()),
+            stdin: Rc::new(Bytes::default()),
+            stdout: shown.clone(),
+            stderr: shown,
+        };
+        ended.set(Some(crate::tools::curl::run(ctx, process).await));
+    });
+    assert!(sim.run_for(sim::Duration::from_secs(100)).is_ok());
+    let text = String::from_utf8_lossy(&out.take()).into_owned();
+    match code.get() {
+        Some(0) => text,
+        Some(n) => format!("{text}[exit {n}]"),
+        None => format!("{text}[still running]"),
+    }
+}
+
+// As curl 7.88.1 answered.
+#[test]
+fn curl_speaks_to_what_listens() {
+    assert_eq!(curl("curl -s localhost:8080"), "GET / \n");
+    assert_eq!(curl("curl -sd a=b -d c=d http://127.0.0.1:8080/x?y"), "POST /x?y a=b&c=d\n");
+    assert_eq!(curl("curl -s -XDELETE localhost:8080/x -w %{http_code}\\n -o /dev/null"), "200\n");
+    assert_eq!(curl("curl -sN localhost:8080/pieces"), "one two\n");
+    assert_eq!(curl("curl -sL localhost:8080/moved"), "GET /there \n");
+    assert_eq!(curl("curl -sI localhost:8080/none"), "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n");
+    assert_eq!(curl("curl -fsS localhost:8080/none"), "curl: (22) The requested URL returned error: 404\n[exit 22]");
+    assert_eq!(curl("curl -sS localhost:8080/silence"), "curl: (52) Empty reply from server\n[exit 52]");
+    assert_eq!(
+        curl("curl localhost:8081"),
+        "curl: (7) Failed to connect to localhost port 8081 after 0 ms: Couldn't connect to server\n[exit 7]"
+    );
+    assert_eq!(curl("curl -sS nowhere"), "curl: (6) Could not resolve host: nowhere\n[exit 6]");
+    assert_eq!(curl("curl -s nowhere"), "[exit 6]");
 }

@@ -34,6 +34,9 @@ impl HttpRequest {
     }
 }
 
+/// A piece of the body of an answer that is [`HttpResponse::chunked`]; an empty one is its end.
+pub struct HttpChunk(pub Rc<[u8]>);
+
 /// An answer.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
@@ -46,6 +49,10 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
+    /// Whether its body comes in pieces after it.
+    pub fn chunked(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name == "Transfer-Encoding")
+    }
     /// An answer of a content type.
     pub fn new(status: u16, content_type: &str, body: &[u8]) -> Self {
         Self { status, headers: vec![("Content-Type".to_string(), content_type.to_string())], body: body.into() }
@@ -56,17 +63,26 @@ impl HttpResponse {
 pub fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
         204 => "No Content",
         301 => "Moved Permanently",
         302 => "Found",
         304 => "Not Modified",
+        307 => "Temporary Redirect",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        409 => "Conflict",
+        410 => "Gone",
+        415 => "Unsupported Media Type",
+        422 => "Unprocessable Entity",
+        429 => "Too Many Requests",
         500 => "Internal Server Error",
         501 => "Unsupported method",
+        502 => "Bad Gateway",
         503 => "Service Unavailable",
         _ => "",
     }

@@ -25,10 +25,23 @@ impl Ip {
     pub const fn new(a: u8, b: u8, c: u8, d: u8) -> Self {
         Self(u32::from_be_bytes([a, b, c, d]))
     }
+    /// Every address of a machine, to listen on.
+    pub const ANY: Self = Self::new(0, 0, 0, 0);
+    /// Each machine's own address, which reaches nobody else.
+    pub const LOCALHOST: Self = Self::new(127, 0, 0, 1);
+    /// The same of IPv6, `::1`, the only address of its kind here: another of 127.0.0.0/8 stands for it.
+    pub const LOCALHOST6: Self = Self::new(127, 255, 255, 255);
+    /// Whether it means the machine that asks.
+    pub const fn is_loopback(self) -> bool {
+        self.0 >> 24 == 127
+    }
 }
 
 impl fmt::Display for Ip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::LOCALHOST6 {
+            return f.write_str("::1");
+        }
         let [a, b, c, d] = self.0.to_be_bytes();
         write!(f, "{a}.{b}.{c}.{d}")
     }
@@ -51,6 +64,9 @@ pub struct Addr {
 
 impl fmt::Display for Addr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ip == Ip::LOCALHOST6 {
+            return write!(f, "[{}]:{}", self.ip, self.port);
+        }
         write!(f, "{}:{}", self.ip, self.port)
     }
 }
@@ -156,6 +172,9 @@ pub(crate) struct Delivery {
     side: usize,
 }
 
+/// Where a program listens: on which machine, at which of its addresses and ports.
+type Socket = (HostId, Ip, u16);
+
 struct Backlog {
     process: ProcessId,
     waiting: VecDeque<Conn>,
@@ -165,7 +184,7 @@ struct Backlog {
 pub(crate) struct Network {
     /// Who answers for an address: machines' own and those that their programs added.
     addresses: BTreeMap<Ip, HostId>,
-    listeners: BTreeMap<(Ip, u16), Backlog>,
+    listeners: BTreeMap<Socket, Backlog>,
     connections: BTreeMap<u64, Weak<Core>>,
     next: u64,
     /// How many connections to know before the closed ones are forgotten.
@@ -197,11 +216,15 @@ impl Default for Network {
 /// Accepts connections on a port. Dropping it closes the port.
 pub struct Listener {
     inner: Weak<Inner>,
-    key: (Ip, u16),
+    key: Socket,
     process: ProcessId,
 }
 
 impl Listener {
+    /// Where it listens.
+    pub fn addr(&self) -> Addr {
+        Addr { ip: self.key.1, port: self.key.2 }
+    }
     /// The next connection.
     pub async fn accept(&self) -> Result<Conn, NetError> {
         poll_fn(|cx| {
@@ -240,6 +263,10 @@ impl Conn {
     }
     /// As [`Conn::send`], with a word for observers.
     pub fn send_as<M: 'static>(&self, label: &'static str, message: M) -> Result<(), NetError> {
+        self.send_boxed(label, Box::new(message))
+    }
+    /// As [`Conn::send_as`], for who passes on what others say.
+    pub fn send_boxed(&self, label: &'static str, message: Box<dyn Any>) -> Result<(), NetError> {
         let inner = self.0.inner.upgrade().ok_or(NetError::Closed)?;
         let (own, peer) = self.0.both().ok_or(NetError::Closed)?;
         if own.closed.get() {
@@ -257,21 +284,22 @@ impl Conn {
             trace.mix(at, from, label.as_bytes());
             trace.messages.push(|sequence| Message { sequence, at, from, to, label });
         }
-        Network::transmit(&inner, &self.0.core, 1 - self.0.side, Packet::Data(Box::new(message)));
+        Network::transmit(&inner, &self.0.core, 1 - self.0.side, Packet::Data(message));
         Ok(())
     }
     /// The next message, which must be an `M`.
     pub async fn recv<M: 'static>(&self) -> Result<M, NetError> {
+        self.recv_boxed().await?.downcast::<M>().map(|m| *m).map_err(|_| NetError::Type)
+    }
+    /// The next message, whatever it is, for who passes on what others say.
+    pub async fn recv_boxed(&self) -> Result<Box<dyn Any>, NetError> {
         poll_fn(|cx| {
             let Some((own, _)) = self.0.both() else { return Poll::Ready(Err(NetError::Closed)) };
-            match own.take() {
-                Some(Ok(any)) => Poll::Ready(any.downcast::<M>().map(|m| *m).map_err(|_| NetError::Type)),
-                Some(Err(error)) => Poll::Ready(Err(error)),
-                None => {
-                    *own.waker.borrow_mut() = Some(cx.waker().clone());
-                    Poll::Pending
-                }
+            if let Some(taken) = own.take() {
+                return Poll::Ready(taken);
             }
+            *own.waker.borrow_mut() = Some(cx.waker().clone());
+            Poll::Pending
         })
         .await
     }
@@ -393,22 +421,34 @@ impl Network {
                 return;
             }
             network.addresses.remove(&ip);
-            let keys: Vec<_> = network.listeners.range((ip, 0)..=(ip, u16::MAX)).map(|(key, _)| *key).collect();
+            let keys: Vec<_> =
+                network.listeners.range((host, ip, 0)..=(host, ip, u16::MAX)).map(|(key, _)| *key).collect();
             keys.iter().filter_map(|key| network.listeners.remove(key)).collect()
         };
         drop(gone);
     }
 
     pub fn listen(ctx: &Ctx, ip: Ip, port: u16) -> Result<Listener, NetError> {
-        let key = (ip, port);
         let host = ctx.inner.host_of(ctx.process);
+        let drawn = (port == 0).then(|| ctx.rng("port"));
         let mut network = ctx.inner.network.borrow_mut();
-        if network.addresses.get(&ip) != Some(&host) {
+        if !ip.is_loopback() && ip != Ip::ANY && network.addresses.get(&ip) != Some(&host) {
             return Err(NetError::NotOurs);
         }
-        if network.listeners.contains_key(&key) {
-            return Err(NetError::InUse);
-        }
+        let own = (host, Ip(0), 0)..=(host, Ip(u32::MAX), u16::MAX);
+        let taken = |network: &Self, port| {
+            let mut others = network.listeners.range(own.clone()).filter(|((.., other), _)| *other == port);
+            let both = |other: Ip| other == ip || (other == Ip::ANY || ip == Ip::ANY) && ip != Ip::LOCALHOST6;
+            others.any(|((_, other, _), _)| both(*other) && (*other != Ip::LOCALHOST6 || ip == *other))
+        };
+        let port = match drawn {
+            None => Some(port).filter(|port| !taken(&network, *port)),
+            // A free one of those that Linux hands out.
+            Some(mut rng) => (0..1_000)
+                .filter_map(|_| u16::try_from(32_768 + rng.below(28_232)).ok())
+                .find(|port| !taken(&network, *port)),
+        };
+        let key = (host, ip, port.ok_or(NetError::InUse)?);
         network.listeners.insert(key, Backlog { process: ctx.process, waiting: VecDeque::new(), waker: None });
         Ok(Listener { inner: Rc::downgrade(&ctx.inner), key, process: ctx.process })
     }
@@ -419,6 +459,7 @@ impl Network {
         let mut retransmission = Duration::from_secs(1);
         let own = inner.host_of(ctx.process);
         let mut addr = addr;
+        let source = if addr.ip.is_loopback() { addr.ip } else { source };
         let mut verdict = Self::filtered(inner, own, source, addr);
         // The machine that the connection reached, once its filter was asked.
         let mut reached = own;
@@ -432,7 +473,10 @@ impl Network {
                     return Err(NetError::TimedOut);
                 }
             }
-            let owner = || inner.network.borrow().addresses.get(&addr.ip).copied().filter(|&h| inner.host_up(h));
+            let owner = || {
+                let found = inner.network.borrow().addresses.get(&addr.ip).copied();
+                found.or(addr.ip.is_loopback().then_some(own)).filter(|&h| inner.host_up(h))
+            };
             let Some(host) = owner() else {
                 ctx.sleep_until(deadline.min(ctx.now() + ARP_GIVES_UP)).await;
                 if owner().is_some() && ctx.now() < deadline {
@@ -440,7 +484,7 @@ impl Network {
                 }
                 return Err(NetError::Unreachable);
             };
-            let listener = inner.network.borrow().listeners.get(&(addr.ip, addr.port)).map(|b| b.process);
+            let listener = inner.network.borrow().socket(host, addr).map(|(_, b)| b.process);
             let one_way = match listener {
                 // The port's owner may be cut off while its machine is not.
                 Some(process) => inner.network.borrow().way(inner, ctx.process, process),
@@ -463,17 +507,22 @@ impl Network {
                     continue;
                 }
             }
-            let accepted = Self::accept(inner, ctx.process, source, addr);
+            let accepted = Self::accept(inner, ctx.process, host, source, addr);
             ctx.sleep(one_way).await;
             return accepted.ok_or(NetError::Refused);
         }
     }
 
-    fn accept(inner: &Rc<Inner>, client: ProcessId, source: Ip, addr: Addr) -> Option<Conn> {
-        let key = (addr.ip, addr.port);
+    /// What listens at an address of a machine.
+    fn socket(&self, host: HostId, addr: Addr) -> Option<(Socket, &Backlog)> {
+        let at = |ip| self.listeners.get_key_value(&(host, ip, addr.port)).map(|(key, backlog)| (*key, backlog));
+        at(addr.ip).or_else(|| at(Ip::ANY).filter(|_| addr.ip != Ip::LOCALHOST6))
+    }
+
+    fn accept(inner: &Rc<Inner>, client: ProcessId, host: HostId, source: Ip, addr: Addr) -> Option<Conn> {
         let (ours, waker) = {
             let mut network = inner.network.borrow_mut();
-            let server = network.listeners.get(&key).map(|b| b.process)?;
+            let (key, server) = network.socket(host, addr).map(|(key, b)| (key, b.process))?;
             network.next += 1;
             let id = network.next;
             let core = Rc::new(Core { source, target: addr, sides: [Side::new(client), Side::new(server)] });
@@ -673,6 +722,10 @@ impl Sim {
     /// Whether the way between two processes is open.
     pub fn reaches(&self, from: ProcessId, to: ProcessId) -> bool {
         self.inner.network.borrow().way(&self.inner, from, to).is_some()
+    }
+    /// Whether a process waits for connections of others.
+    pub fn listens(&self, process: ProcessId) -> bool {
+        self.inner.network.borrow().listeners.values().any(|backlog| backlog.process == process)
     }
     /// The cuts in force.
     pub fn cuts(&self) -> Vec<(Scope, Option<Scope>)> {

@@ -355,3 +355,50 @@ fn streams_of_randomness_do_not_shift_each_other() {
     assert_eq!(first, second);
     assert_eq!(Rng::split(1, "a").uuid().len(), 36);
 }
+
+#[test]
+fn loopback_addresses_are_each_machines_own() {
+    let (sim, a, b) = world();
+    let log: Log = Log::default();
+    let out = log.clone();
+    sim.start(a, "server", |ctx| async move {
+        let local = ctx.listen_on(Ip::LOCALHOST, 80).unwrap();
+        // One port is taken once, whichever the address; that of IPv6 is another.
+        out.borrow_mut().push(format!("{:?}", ctx.listen_on(Ip::ANY, 80).err()));
+        let all = ctx.listen_on(Ip::ANY, 81).unwrap();
+        let six = ctx.listen_on(Ip::LOCALHOST6, 81).unwrap();
+        let drawn = ctx.listen_on(Ip::LOCALHOST, 0).unwrap().addr();
+        out.borrow_mut().push(format!("{} {} {}", local.addr(), six.addr(), drawn.port >= 32_768));
+        while let Ok(conn) = all.accept().await {
+            let _ = conn.send(format!("{} to {}", conn.source(), conn.target()));
+        }
+    });
+    let out = log.clone();
+    let ask = |host, name: &'static str, ip: Ip, port| {
+        let out = out.clone();
+        sim.start(host, name, move |ctx| async move {
+            ctx.sleep(SECOND).await;
+            let said = match ctx.connect(Addr { ip, port }).await {
+                Ok(conn) => conn.recv::<String>().await.unwrap_or_default(),
+                Err(error) => error.to_string(),
+            };
+            out.borrow_mut().push(format!("{name}: {said}"));
+        });
+    };
+    ask(a, "own", Ip::LOCALHOST, 81);
+    ask(b, "other", Ip::new(10, 0, 0, 1), 81);
+    ask(b, "other's own", Ip::LOCALHOST, 80);
+    sim.run_for(SECOND * 5).unwrap();
+    let mut said = said(&log);
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "127.0.0.1:80 [::1]:81 true",
+            "Some(InUse)",
+            "other's own: connect: connection refused",
+            "other: 10.0.0.2 to 10.0.0.1:81",
+            "own: 127.0.0.1 to 127.0.0.1:81",
+        ]
+    );
+}

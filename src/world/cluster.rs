@@ -76,6 +76,7 @@ impl World {
         let server = Addr { ip: Blueprint::control_plane_ip(1), port: API_PORT };
         let editors = terminal::Editors::default();
         let programs = BTreeMap::from([
+            ("curl", Rc::new(shell::tools::curl::run) as Program),
             ("kubectl", terminal::kubectl(kubectl::Config::admin(server), &editors)),
             ("cluster", programs::cluster(&machines)),
         ]);

@@ -62,6 +62,10 @@ impl Running {
         // A program that was killed from outside left no code.
         self.code.get().or_else(|| (!self.sim.alive(self.process)).then_some(137))
     }
+    /// Whether it waits for connections of other programs.
+    pub fn listens(&self) -> bool {
+        self.sim.listens(self.process)
+    }
     /// Ends it (SIGKILL).
     pub fn kill(&self) {
         self.sim.kill(self.process);

@@ -10,14 +10,12 @@ use crate::audit::Stage;
 use crate::errors;
 use crate::storage::Write;
 use crate::strategy::Moment;
+use api::names::{SUFFIX_ALPHABET, SUFFIX_LENGTH};
 
 /// How often a generated name is drawn anew when it is taken.
 const GENERATE_NAME_TRIES: usize = 8;
 /// Longest base of a generated name: 63 less the suffix.
 const GENERATE_NAME_BASE: usize = 58;
-const SUFFIX: usize = 5;
-/// The letters of generated names (apimachinery's util/rand): no vowels, no digits that look like letters.
-pub const ALPHABET: &str = "bcdfghjklmnpqrstvwxz2456789";
 
 impl Call {
     /// Creates the request's object.
@@ -196,5 +194,5 @@ pub fn generated(base: &str, draw: &mut sim::Rng) -> Str {
     while !base.is_char_boundary(end) {
         end -= 1;
     }
-    Str::from(format!("{}{}", &base[..end], draw.token(SUFFIX, ALPHABET)))
+    Str::from(format!("{}{}", &base[..end], draw.token(SUFFIX_LENGTH, SUFFIX_ALPHABET)))
 }

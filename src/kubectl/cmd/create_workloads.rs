@@ -28,7 +28,7 @@ fn container_name(k: &Kubectl<'_>, image: &str) -> String {
     let last = image.rsplit('/').next().unwrap_or(image);
     let name = last.split([':', '@']).next().unwrap_or(last);
     if name.contains(['_', '.']) {
-        let suffix = k.ctx.rng("kubectl").token(5, "bcdfghjklmnpqrstvwxz2456789");
+        let suffix = k.suffix();
         return format!("{}-{suffix}", name.replace(['_', '.'], "-"));
     }
     name.to_string()

@@ -129,16 +129,12 @@ impl Debug<'_, '_> {
         };
         let mut name = String::new();
         while name.is_empty() || taken(&name) {
-            name = format!("debugger-{}", self.suffix());
+            name = format!("debugger-{}", self.k.suffix());
         }
         if !self.k.flags.bool("quiet") {
             self.k.out(&format!("Defaulting debug container name to {name}.\n"));
         }
         name
-    }
-
-    fn suffix(&self) -> String {
-        self.k.ctx.rng("kubectl").token(5, "bcdfghjklmnpqrstvwxz2456789")
     }
 
     /// Fills what the flags say into a container.
@@ -309,7 +305,7 @@ impl Debug<'_, '_> {
         let f = &k.flags;
         let container = if f.str("container").is_empty() { "debugger" } else { f.str("container") };
         let node_name = node.str("metadata/name");
-        let name = format!("node-debugger-{node_name}-{}", self.suffix());
+        let name = format!("node-debugger-{node_name}-{}", self.k.suffix());
         if !f.bool("quiet") {
             k.out(&format!("Creating debugging pod {name} with container {container} on node {node_name}.\n"));
         }

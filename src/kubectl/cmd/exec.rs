@@ -12,6 +12,7 @@ use ::api::rest::ExecOptions;
 use futures_util::future::select;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 /// The command.
 pub async fn exec(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -70,11 +71,24 @@ pub async fn pod_behind(k: &Kubectl<'_>, info: Info) -> Result<Value, Error> {
         "Pod" => Ok(info.object),
         kind if !has_pods(kind) => Err(not_attachable(kind)),
         kind => {
-            let list = pods_of(k, &info.object, kind).await?;
-            list.into_iter().next().ok_or_else(|| Error::text("timed out waiting for the condition"))
+            // One may come yet.
+            let limit = k.flags.duration("pod-running-timeout").max(0);
+            let end = k.ctx.now() + Duration::from_nanos(u64::try_from(limit).unwrap_or_default());
+            loop {
+                if let Some(pod) = pods_of(k, &info.object, kind).await?.into_iter().next() {
+                    return Ok(pod);
+                }
+                if k.ctx.now() >= end {
+                    return Err(Error::text("timed out waiting for the condition"));
+                }
+                k.ctx.sleep(LOOK_AGAIN.min(end.since(k.ctx.now()))).await;
+            }
         }
     }
 }
+
+/// How long until a workload without pods is asked for one again; the real one watches.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Refuses a pod that has ended; `what` is what was wanted of its container.
 pub fn not_completed(pod: &Value, what: &str) -> Result<(), Error> {

@@ -37,6 +37,7 @@ mod patch;
 mod plugin;
 mod pod_watch;
 mod port_forward;
+mod proxy;
 mod prune;
 mod reconcile;
 mod replace;
@@ -148,7 +149,7 @@ const RUN: &[(&str, Run)] = &[
     ("patch", |k| Box::pin(patch::patch(k))),
     ("plugin list", |k| Box::pin(plugin::list(k))),
     ("port-forward", |k| Box::pin(port_forward::port_forward(k))),
-    ("proxy", |k| Box::pin(port_forward::proxy(k))),
+    ("proxy", |k| Box::pin(proxy::proxy(k))),
     ("replace", |k| Box::pin(replace::replace(k))),
     ("rollout history", |k| Box::pin(rollout_history::history(k))),
     ("rollout pause", |k| Box::pin(rollout::change(k, "pause"))),

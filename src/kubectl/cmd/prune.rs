@@ -64,6 +64,7 @@ pub async fn prune(
     let kinds = if kinds.is_empty() {
         k.err(&klog(
             k.now(),
+            'W',
             "prune.go:71",
             "Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with the --namespace flag in a future release. To preserve the current behaviour, list the resources you want to target explicitly in the --prune-allowlist flag.",
         ));

@@ -50,12 +50,12 @@ pub fn rfc3339(nanos: i64) -> String {
     format!("{y:04}-{m:02}-{d:02}T{:02}:{:02}:{:02}Z", s / 3600, s / 60 % 60, s % 60)
 }
 
-/// A warning as klog writes it: `W1129 22:50:05.920015   24555 prune.go:71] text`.
-pub fn klog(nanos: i64, place: &str, text: &str) -> String {
+/// A line of klog, its severity first: `W1129 22:50:05.920015   24555 prune.go:71] text`.
+pub fn klog(nanos: i64, severity: char, place: &str, text: &str) -> String {
     let stamp = rfc3339(nanos);
     let part = |from: usize, to: usize| stamp.get(from..to).unwrap_or("");
     let micros = nanos.rem_euclid(1_000_000_000) / 1_000;
-    format!("W{}{} {}.{micros:06}   {PROCESS} {place}] {text}\n", part(5, 7), part(8, 10), part(11, 19))
+    format!("{severity}{}{} {}.{micros:06}   {PROCESS} {place}] {text}\n", part(5, 7), part(8, 10), part(11, 19))
 }
 
 /// The number that kubectl's process goes by.

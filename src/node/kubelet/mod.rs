@@ -25,6 +25,7 @@ mod node_status;
 pub mod objects;
 pub mod phase;
 pub mod pleg;
+mod port_forward;
 mod preemption;
 mod probes;
 mod pull;

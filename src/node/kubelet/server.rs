@@ -1,12 +1,15 @@
-//! The kubelet's server on port 10250: logs, exec and attach, called by the API server (pkg/kubelet/server).
+//! The kubelet's server on port 10250: logs, exec, attach and port-forward, called by the API server (pkg/kubelet/server).
 
 use super::kubelet::Kubelet;
+use super::port_forward;
 use super::record::PodRecordExt;
 use crate::runtime::cri::{Call, LogQuery, Reply, Stdin};
 use crate::runtime::log::{Line, Stream};
 use api::core_v1::{ContainerStatus, PodStatus};
 use api::meta_v1::{self, StatusCause, StatusDetails};
-use api::rest::{Answer, Channel, ClientFrame, ExecOptions, LogOptions, Query, Request, Response, ServerFrame, Target};
+use api::rest::{
+    Answer, Channel, ClientFrame, ExecOptions, Forwarded, LogOptions, Query, Request, Response, ServerFrame, Target,
+};
 use api::{Ptr, Status, Str};
 use client::klog;
 use sim::sync::mpsc;
@@ -40,8 +43,16 @@ pub async fn run(kubelet: Rc<Kubelet>) {
 /// A stream that is open on a connection.
 struct Open {
     task: JoinHandle<()>,
-    /// The running exec's number at the runtime, and input that came before it had one.
-    input: mpsc::UnboundedSender<Rc<[u8]>>,
+    /// What the client says on it.
+    input: mpsc::UnboundedSender<Said>,
+}
+
+/// What a client says on a stream.
+pub(super) enum Said {
+    /// Bytes for a program; none end its input.
+    Bytes(Rc<[u8]>),
+    /// A step of a forwarded connection of that number.
+    Step(u64, Forwarded),
 }
 
 async fn serve(kubelet: Rc<Kubelet>, conn: Conn) {
@@ -60,7 +71,12 @@ async fn serve(kubelet: Rc<Kubelet>, conn: Conn) {
             }
             ClientFrame::Data { stream, data } => {
                 if let Some(open) = open.borrow().get(&stream) {
-                    let _ = open.input.unbounded_send(data);
+                    let _ = open.input.unbounded_send(Said::Bytes(data));
+                }
+            }
+            ClientFrame::Forward { stream, connection, step } => {
+                if let Some(open) = open.borrow().get(&stream) {
+                    let _ = open.input.unbounded_send(Said::Step(connection, step));
                 }
             }
             ClientFrame::Cancel { stream } => {
@@ -98,7 +114,7 @@ impl Call10250 {
         let _ = self.conn.send_as("kubelet", ServerFrame::End { stream: self.stream, status: status.map(Rc::new) });
     }
 
-    async fn answer(self, request: Request, input: mpsc::UnboundedReceiver<Rc<[u8]>>) {
+    async fn answer(self, request: Request, input: mpsc::UnboundedReceiver<Said>) {
         let Target::Path(path) = &request.target else {
             return self.refuse(Status::not_found_path());
         };
@@ -116,6 +132,19 @@ impl Call10250 {
                 let stdin = matches!(query, Query::Exec(options) if options.stdin);
                 self.attach(namespace, pod, container, stdin, input).await
             }
+            (["portForward", namespace, pod], _) => match self.kubelet.pod_named(namespace, pod) {
+                Some(pod) => {
+                    self.respond(101, Answer::Stream);
+                    let kubelet = self.kubelet.clone();
+                    port_forward::run(&kubelet, &pod.metadata.uid, input, |connection, step| {
+                        let frame = ServerFrame::Forward { stream: self.stream, connection, step };
+                        let _ = self.conn.send_as("kubelet", frame);
+                    })
+                    .await;
+                    self.end(None);
+                }
+                None => self.respond(404, Answer::Text("pod does not exist".into())),
+            },
             _ => self.refuse(Status::not_found_path()),
         }
     }
@@ -254,7 +283,7 @@ impl Call10250 {
         pod: &str,
         container: &str,
         options: &ExecOptions,
-        mut input: mpsc::UnboundedReceiver<Rc<[u8]>>,
+        mut input: mpsc::UnboundedReceiver<Said>,
     ) {
         use futures_util::StreamExt;
         let id = match self.running(namespace, pod, container) {
@@ -272,7 +301,7 @@ impl Call10250 {
         let mut answers = runtime.start(Call::Exec(id, argv, stdin));
         let exec = answers.id();
         let feed = async {
-            while let Some(data) = input.next().await {
+            while let Some(Said::Bytes(data)) = input.next().await {
                 let over = data.is_empty();
                 runtime.input(exec, (!over).then_some(data));
                 if over {
@@ -312,7 +341,7 @@ impl Call10250 {
         pod: &str,
         container: &str,
         stdin: bool,
-        mut input: mpsc::UnboundedReceiver<Rc<[u8]>>,
+        mut input: mpsc::UnboundedReceiver<Said>,
     ) {
         use futures_util::StreamExt;
         let id = match self.running(namespace, pod, container) {
@@ -323,7 +352,7 @@ impl Call10250 {
         let runtime = self.kubelet.runtime.clone();
         let mut written = runtime.start(Call::Attach(id.clone()));
         let feed = async {
-            while let Some(data) = input.next().await {
+            while let Some(Said::Bytes(data)) = input.next().await {
                 let over = data.is_empty();
                 let _ = runtime.done(Call::Input(id.clone(), (!over).then_some(data))).await;
                 if over {

@@ -9,6 +9,7 @@ use crate::files::Tree;
 use api::SortSmall;
 use futures_util::future::{Either, select};
 use shell::process::{LocalFuture, Program};
+use shell::tools::curl;
 use sim::{Addr, Duration, NetError};
 use std::rc::Rc;
 
@@ -186,6 +187,24 @@ fn ps(guest: Guest) -> LocalFuture<'static, i32> {
         0
     })
 }
+
+/// A container's network, as `curl` uses it.
+struct Inside<'a>(&'a Guest);
+
+impl curl::Network for Inside<'_> {
+    fn resolve(&self, name: &str) -> Vec<sim::Ip> {
+        let own = name == "localhost" || name == self.0.machine.hostname;
+        let ip = if own { Some(self.0.machine.ip) } else { parse_ip(name) };
+        ip.map(|ip| if ip.is_loopback() { self.0.machine.ip } else { ip }).into_iter().collect()
+    }
+    fn connect(&self, to: Addr) -> LocalFuture<'_, Result<sim::Conn, NetError>> {
+        Box::pin(self.0.ctx.connect_from(self.0.machine.ip, to))
+    }
+}
+
+/// `curl`, which some of Debian's images come with.
+pub(in crate::runtime) const CURL: OwnProgram =
+    |guest| Box::pin(async move { curl::over(&guest.ctx, &guest.process, &Inside(&guest)).await });
 
 fn hostname(guest: Guest) -> LocalFuture<'static, i32> {
     Box::pin(async move {

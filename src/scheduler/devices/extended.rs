@@ -5,9 +5,8 @@ use super::Devices;
 use crate::node_info::{NodeInfo, PodInfo};
 use crate::verdict::Rejection;
 use api::core_v1::{Container, ContainerExtendedResourceRequest, Pod};
-use api::meta_v1::OwnerReference;
 use api::pod::is_sidecar;
-use api::resource_claim::{CLASS_PREFIX, EXTENDED, is_extended_resource};
+use api::resource_claim::{self, CLASS_PREFIX, EXTENDED, is_extended_resource};
 use api::resource_v1::{DeviceClass, DeviceRequest, ExactDeviceRequest, ResourceClaim};
 use api::{List, Ptr, Rev, SortSmall, Str};
 use std::cmp::Reverse;
@@ -102,14 +101,7 @@ impl Devices {
         meta.uid = pod.metadata.uid.clone();
         meta.generate_name = format!("{}-extended-resources-", pod.metadata.name).into();
         meta.annotations.insert(Str::from(EXTENDED), "true".into());
-        meta.owner_references = List::from(vec![OwnerReference {
-            api_version: "v1".into(),
-            kind: "Pod".into(),
-            name: pod.metadata.name.clone(),
-            uid: pod.metadata.uid.clone(),
-            controller: Some(true),
-            ..OwnerReference::default()
-        }]);
+        meta.owner_references = List::from(vec![resource_claim::owner(pod)]);
         claim.spec.make().devices.requests = List::from(requests);
         Ok(Some(Needed { claim: Rev::new(0, claim), mappings: List::from(mappings) }))
     }

@@ -6,6 +6,7 @@ mod awk;
 mod base64;
 mod cat;
 mod comm;
+pub mod curl;
 mod cut;
 mod date;
 mod diff;

@@ -193,6 +193,7 @@ impl Terminal {
                     matches!(select(run, stop).await, Either::Left(_))
                 };
                 let code = if ended { shell.status() } else { 130 };
+                shell.report_jobs(&io).await;
                 typed.text.borrow_mut().clear();
                 typed.closed.set(false);
                 typed.raw.set(false);

@@ -50,7 +50,7 @@ pub const NGINX: Repository = Repository {
         ("/etc/nginx/nginx.conf", CONF),
         ("/etc/nginx/conf.d/default.conf", SITE),
     ],
-    programs: &[("/docker-entrypoint.sh", start), ("nginx", start)],
+    programs: &[("/docker-entrypoint.sh", start), ("nginx", start), ("curl", crate::runtime::tools::CURL)],
     ..BASE
 };
 
