@@ -29,7 +29,7 @@ builtins! {
     "set" => set, "shift" => shift, "read" => read, "exit" => exit, "return" => return_, "break" => break_,
     "continue" => continue_, "eval" => eval, "." => source, "source" => source, "exec" => exec, "trap" => trap,
     "wait" => wait, "kill" => kill, "jobs" => jobs, "fg" => fg, "bg" => bg, "disown" => disown, "type" => type_, "command" => command, "umask" => nothing,
-    "help" => help, "alias" => alias, "unalias" => unalias,
+    "help" => help, "history" => history, "alias" => alias, "unalias" => unalias,
 }
 
 /// Columns of a line of `help`.
@@ -52,6 +52,32 @@ async fn help(shell: &mut Shell, _: &[String], io: &Io) -> Flow {
         }
         text.push_str(&format!("{line}\n"));
     }
+    print(shell, io, text.as_bytes()).await
+}
+
+/// `history [N]`, `history -c`: the lines that were typed.
+async fn history(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
+    let word = argument(arguments, 1);
+    if word == "-c" {
+        shell.history = (1, Default::default());
+        shell.status = 0;
+        return Flow::Next;
+    }
+    // busybox shows all, whatever it is asked.
+    let all = word.is_empty() || shell.dialect == Dialect::Busybox;
+    let wanted = if all { Ok(usize::MAX) } else { word.parse::<usize>() };
+    let Ok(wanted) = wanted else {
+        io.complain(&shell.complaint(&format!("history: {word}: numeric argument required"))).await;
+        shell.status = 1;
+        return Flow::Next;
+    };
+    let (first, lines) = &shell.history;
+    let skip = lines.len().saturating_sub(wanted);
+    let (width, gap) = if shell.dialect == Dialect::Bash { (5, "  ") } else { (4, " ") };
+    let shown = lines.iter().enumerate().skip(skip);
+    // busybox counts from nothing.
+    let base = if shell.dialect == Dialect::Bash { *first } else { first.saturating_sub(1) };
+    let text: String = shown.map(|(at, line)| format!("{:width$}{gap}{line}\n", base + at)).collect();
     print(shell, io, text.as_bytes()).await
 }
 

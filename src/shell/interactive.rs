@@ -79,6 +79,7 @@ pub(crate) async fn run(shell: &mut Shell, io: &Io, signals: &Signals) {
             continue;
         }
         let line = std::mem::take(&mut text);
+        shell.remember(&line);
         let flow = {
             let (running, interrupted) = (pin!(shell.run(&line, io)), pin!(signals.wait(|s| s == "INT")));
             match select(running, interrupted).await {

@@ -13,7 +13,7 @@ use crate::tools;
 use futures_util::future::join_all;
 use sim::Ctx;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Finds programs by name.
@@ -95,6 +95,8 @@ pub struct Shell {
     /// Shared with whoever completes its lines.
     pub(crate) aliases: Rc<RefCell<Aliases>>,
     pub(crate) positional: Vec<String>,
+    /// The lines that were typed, oldest first, behind the number of the first of them.
+    pub(crate) history: (usize, VecDeque<String>),
     pub(crate) status: i32,
     pub(crate) cwd: String,
     pub(crate) traps: BTreeMap<String, String>,
@@ -120,6 +122,8 @@ pub struct Shell {
 /// How deep functions, evals and substitutions may call each other: polls of futures nest on the stack, which is
 /// small in wasm.
 const CALL_DEPTH: u32 = 24;
+/// Lines that are remembered at most (bash's HISTSIZE).
+const HISTORY: usize = 500;
 /// Jobs that are remembered at most.
 const JOBS: usize = 256;
 
@@ -141,6 +145,7 @@ impl Shell {
             functions: BTreeMap::new(),
             aliases: Rc::default(),
             positional: Vec::new(),
+            history: (1, VecDeque::new()),
             status: 0,
             cwd: start.cwd.clone(),
             traps: BTreeMap::new(),
@@ -175,6 +180,19 @@ impl Shell {
     /// Somebody types its lines: complaints don't say which line they are of.
     pub fn set_interactive(&mut self) {
         self.interactive = true;
+    }
+    /// Remembers a line that was typed, as `history` shows it.
+    pub fn remember(&mut self, line: &str) {
+        let (first, lines) = &mut self.history;
+        let line = line.trim_end_matches('\n');
+        if line.trim().is_empty() {
+            return;
+        }
+        if lines.len() >= HISTORY {
+            lines.pop_front();
+            *first += 1;
+        }
+        lines.push_back(line.to_string());
     }
     pub(crate) fn set_status(&mut self, status: i32) {
         self.status = status;

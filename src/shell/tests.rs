@@ -294,6 +294,7 @@ fn typed(dialect: Dialect, lines: &[&str]) -> String {
         shell.set_interactive();
         let io = Io { stdin: Rc::new(Bytes::default()), stdout: shown.clone(), stderr: shown };
         for line in lines {
+            shell.remember(&line);
             shell.run(&line, &io).await;
             shell.report_jobs(&io).await;
         }
@@ -369,6 +370,19 @@ fn jobs_are_known_by_number() {
          sh: bg: %9: no such job\n[1]-  Done                       nap\n[2]+  Done                       nap | copy\n\
          [1]+  Done(1)                    false\nsh: fg: No current job\n"
     );
+}
+
+// As bash 5.2 and busybox 1.35 answered at a terminal.
+#[test]
+fn what_was_typed_is_remembered() {
+    let lines = ["echo a", "", "history", "history 1", "history x", "history -c; history"];
+    let bash = "a\n    1  echo a\n    2  history\n    3  history 1\nbash: history: x: numeric argument required\n";
+    assert_eq!(typed(Dialect::Bash, &lines), bash);
+    assert_eq!(
+        typed(Dialect::Busybox, &["echo a", "history", "history 1"]),
+        "a\n   0 echo a\n   1 history\n   0 echo a\n   1 history\n   2 history 1\n"
+    );
+    assert_eq!(run("history"), "");
 }
 
 /// `curl` against a server on the same machine, which answers in pieces at `/pieces`.

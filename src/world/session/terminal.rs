@@ -187,6 +187,7 @@ impl Terminal {
                     stdout: Rc::new(Writer(shown.clone(), Stream::Out)),
                     stderr: Rc::new(Writer(shown.clone(), Stream::Err)),
                 };
+                shell.remember(&text);
                 let ended = {
                     let run = std::pin::pin!(shell.run(&text, &io));
                     let stop = std::pin::pin!(stopped.notified());
