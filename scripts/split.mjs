@@ -8,8 +8,8 @@ import { pathToFileURL } from "node:url";
 
 const split = (...words) => execFileSync("cargo", ["run", "--quiet", "--profile", "tool", "--package", "tabernetes-split", "--", ...words], { encoding: "utf8" });
 
-// What only kubectl explain and the server's OpenAPI read.
-const TEXTS = ["src/api/descriptions.tsv"];
+// What only kubectl explain and the server's OpenAPI read, and what only kubectl's help does.
+const TEXTS = ["src/api/descriptions.tsv", "src/kubectl/help.txt"];
 
 /// Cuts the world of a folder.
 export async function cut(folder) {

@@ -1,4 +1,5 @@
-//! The tree of commands: their words, help and flags, read from `commands.txt`, which is kubectl's own.
+//! The tree of commands: their words, flags and help, read from `commands.txt` and `help.txt`, which are kubectl's own.
+//! The help is a table of its own, because nobody needs it to start.
 
 use crate::flags::{Flag, Type};
 use std::sync::LazyLock;
@@ -14,12 +15,8 @@ pub struct Command {
     pub suggest_for: Vec<&'static str>,
     /// What lists say about it.
     pub short: &'static str,
-    /// What its help says, escaped; empty for the short one.
-    long: &'static str,
     /// Its line of usage after its words.
     usage: &'static str,
-    /// Examples, escaped.
-    example: &'static str,
     /// Words that it takes as arguments, for completion.
     pub words: Vec<&'static str>,
     /// Its own flags, by name.
@@ -28,9 +25,6 @@ pub struct Command {
     pub required: Vec<&'static str>,
     /// Its subcommands, as positions in the tree.
     children: Vec<usize>,
-    /// Length and FNV-1a of its help, for the test that holds the help to kubectl's.
-    #[cfg_attr(not(test), allow(dead_code))]
-    check: (usize, u64),
 }
 
 /// All commands; the first is kubectl itself.
@@ -81,13 +75,23 @@ impl Command {
 
     /// What its help says above all else.
     pub fn long(&self) -> String {
-        let text = if self.long.is_empty() { self.short } else { self.long };
-        unescape(text).trim().to_string()
+        let text = self.help("long");
+        unescape(if text.is_empty() { self.short } else { text }).trim().to_string()
     }
 
     /// Its examples; empty for none.
     pub fn example(&self) -> String {
-        unescape(self.example).trim_end().to_string()
+        unescape(self.help("example")).trim_end().to_string()
+    }
+
+    /// A row of its help, escaped; empty for none.
+    fn help(&self, row: &str) -> &'static str {
+        let rows = include_str!("help.txt").lines().map(|line| line.split_once('\t').unwrap_or((line, "")));
+        let mut own = rows.skip_while(|(name, path)| *name != "command" || *path != self.path).skip(1);
+        own.by_ref()
+            .take_while(|(name, _)| *name != "command")
+            .find(|(name, _)| *name == row)
+            .map_or("", |(_, text)| text)
     }
 
     /// Its line of usage, `kubectl get ... [options]`; empty for what does nothing.
@@ -142,18 +146,12 @@ fn read(text: &'static str) -> Vec<Command> {
             "aliases" => c.aliases = words(rest),
             "suggest" => c.suggest_for = words(rest),
             "short" => c.short = rest,
-            "long" => c.long = rest,
             "use" => c.usage = rest,
-            "example" => c.example = rest,
             "words" => c.words = words(rest),
             "required" => c.required = words(rest),
             "flags" => {
                 let find = |id: &str| flags.iter().find(|f| f.0 == id).map(|f| f.1);
                 c.flags = words(rest).into_iter().filter_map(find).collect();
-            }
-            "help" => {
-                let (length, hash) = rest.split_once(' ').unwrap_or((rest, ""));
-                c.check = (length.parse().unwrap_or(0), u64::from_str_radix(hash, 16).unwrap_or(0));
             }
             _ => {}
         }
@@ -206,7 +204,7 @@ mod tests {
             let text = crate::cmd::help::help(c);
             let hash =
                 text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-            if (text.len(), hash) != c.check {
+            if c.help("help") != format!("{} {hash:016x}", text.len()) {
                 wrong.push(c.path);
             }
         }

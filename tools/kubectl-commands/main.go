@@ -1,5 +1,6 @@
-// Writes the command tree of kubectl as the table that src/kubectl/commands.txt is: which commands there are, what
-// their help says, and which flags they take. Run it with the go.mod of a module that requires k8s.io/kubectl v0.37.2.
+// Writes the command tree of kubectl as the tables that src/kubectl/commands.txt and help.txt are: which commands there
+// are, which flags they take, and what their help says. Run it in src/kubectl with the go.mod of a module that requires
+// k8s.io/kubectl v0.37.2.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 var escape = strings.NewReplacer("\\", "\\\\", "\n", "\\n", "\t", "\\t")
 
 var flagRows []string
-var commandRows []string
+var commandRows, helpRows []string
 
 // One row for each distinct flag; commands name them.
 var ids = map[string]string{}
@@ -67,26 +68,29 @@ func walk(c *cobra.Command) {
 	if m := usageLine.FindStringSubmatch(text); m != nil {
 		use = strings.TrimPrefix(strings.TrimPrefix(m[1], path), " ")
 	}
-	row := func(name, value string) {
-		if value != "" {
-			commandRows = append(commandRows, name+"\t"+escape.Replace(value))
+	to := func(rows *[]string) func(name, value string) {
+		*rows = append(*rows, "command\t"+path)
+		return func(name, value string) {
+			if value != "" {
+				*rows = append(*rows, name+"\t"+escape.Replace(value))
+			}
 		}
 	}
-	commandRows = append(commandRows, "command\t"+path)
+	row, help := to(&commandRows), to(&helpRows)
 	row("aliases", strings.Join(c.Aliases, " "))
 	row("suggest", strings.Join(c.SuggestFor, " "))
 	row("short", c.Short)
 	if !c.Runnable() && !c.HasSubCommands() {
-		row("long", text)
+		help("long", text)
 	} else if c.Long != c.Short {
-		row("long", c.Long)
+		help("long", c.Long)
 	}
 	row("use", use)
-	row("example", c.Example)
+	help("example", c.Example)
 	row("words", strings.Join(c.ValidArgs, " "))
 	row("flags", strings.Join(flags, " "))
 	row("required", strings.Join(required, " "))
-	commandRows = append(commandRows, fmt.Sprintf("help\t%d %016x", len(text), h.Sum64()))
+	help("help", fmt.Sprintf("%d %016x", len(text), h.Sum64()))
 }
 
 // Commands in the order in which they were added, which is that of suggestions.
@@ -109,12 +113,18 @@ func main() {
 	for _, c := range all {
 		walk(c)
 	}
-	fmt.Println("# The command tree of kubectl v1.37.2, made by tools/kubectl-commands: flags (name, shorthand, type, default,")
-	fmt.Println("# value when given bare, hidden, deprecation, usage), then commands. `help` is the length and FNV-1a of its help.")
-	for _, r := range flagRows {
-		fmt.Println(r)
+	write("commands.txt", "# The command tree of kubectl v1.37.2, made by tools/kubectl-commands: flags (name, shorthand, type, default,\n"+
+		"# value when given bare, hidden, deprecation, usage), then commands.\n", flagRows, commandRows)
+	write("help.txt", "# What kubectl v1.37.2 says in the help of its commands, made by tools/kubectl-commands. `help` is the length and\n"+
+		"# FNV-1a of the whole.\n", helpRows)
+}
+
+func write(name, head string, tables ...[]string) {
+	text := head
+	for _, rows := range tables {
+		text += strings.Join(rows, "\n") + "\n"
 	}
-	for _, r := range commandRows {
-		fmt.Println(r)
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		panic(err)
 	}
 }
