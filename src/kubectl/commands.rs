@@ -86,8 +86,7 @@ impl Command {
 
     /// A row of its help, escaped; empty for none.
     fn help(&self, row: &str) -> &'static str {
-        let rows = include_str!("help.txt").lines().map(|line| line.split_once('\t').unwrap_or((line, "")));
-        let mut own = rows.skip_while(|(name, path)| *name != "command" || *path != self.path).skip(1);
+        let mut own = help().skip_while(|(name, path)| *name != "command" || *path != self.path).skip(1);
         own.by_ref()
             .take_while(|(name, _)| *name != "command")
             .find(|(name, _)| *name == row)
@@ -98,6 +97,20 @@ impl Command {
     pub fn usage_line(&self) -> String {
         if self.usage.is_empty() { String::new() } else { format!("{} {}", self.full_path(), self.usage) }
     }
+}
+
+impl Flag {
+    /// What help says about it, escaped.
+    pub fn usage(&self) -> &'static str {
+        let flags = help().skip_while(|(name, _)| *name != "flag").take_while(|(name, _)| *name == "flag");
+        let mut rows = flags.filter_map(|(_, rest)| rest.split_once('\t'));
+        rows.find(|(id, _)| *id == self.id).map_or("", |(_, usage)| usage)
+    }
+}
+
+/// The rows of the help, with their names.
+fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("help.txt").lines().map(|line| line.split_once('\t').unwrap_or((line, "")))
 }
 
 fn unescape(text: &str) -> String {
@@ -160,7 +173,7 @@ fn read(text: &'static str) -> Vec<Command> {
 }
 
 fn read_flag(row: &'static str) -> Option<(&'static str, Flag)> {
-    let mut parts = row.splitn(8, '\t');
+    let mut parts = row.splitn(7, '\t');
     let mut next = || parts.next();
     let id = next()?;
     let name = id.split('/').next().unwrap_or(id);
@@ -169,7 +182,7 @@ fn read_flag(row: &'static str) -> Option<(&'static str, Flag)> {
     let default = next()?;
     let bare = Some(next()?).filter(|b| !b.is_empty());
     let hidden = next()? == "true";
-    let (deprecated, usage) = (next()?, next()?);
+    let deprecated = next()?;
     let kind = match type_name {
         "bool" | "tristate" => Type::Bool,
         "stringArray" => Type::StringArray,
@@ -180,7 +193,7 @@ fn read_flag(row: &'static str) -> Option<(&'static str, Flag)> {
         "duration" => Type::Duration,
         _ => Type::String,
     };
-    Some((id, Flag { name, short, kind, quoted: type_name == "string", default, bare, hidden, deprecated, usage }))
+    Some((id, Flag { name, short, kind, quoted: type_name == "string", default, bare, hidden, deprecated, id }))
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ fn flags(command: &Command) -> Candidates {
         .filter(|f| !f.hidden && f.deprecated.is_empty())
         .map(|f| {
             let value = if f.bare.is_none() { "=" } else { "" };
-            (format!("--{}{value}", f.name), first_sentence(f.usage))
+            (format!("--{}{value}", f.name), first_sentence(f.usage()))
         })
         .collect();
     Candidates::Words(shown)

@@ -43,8 +43,8 @@ pub struct Flag {
     pub hidden: bool,
     /// What its use is told; empty for flags in good standing.
     pub deprecated: &'static str,
-    /// What help says about it, escaped.
-    pub usage: &'static str,
+    /// Its row in the table of flags: its name, and a number where commands differ in it.
+    pub id: &'static str,
 }
 
 /// Parsed flags and what was left.
@@ -299,7 +299,7 @@ mod tests {
 
     const fn flag(name: &'static str, kind: Type, default: &'static str) -> Flag {
         let bare = if matches!(kind, Type::Bool) { Some("true") } else { None };
-        Flag { name, short: None, kind, default, bare, quoted: false, hidden: false, deprecated: "", usage: "" }
+        Flag { name, short: None, kind, default, bare, quoted: false, hidden: false, deprecated: "", id: name }
     }
     const fn short(mut f: Flag, c: char) -> Flag {
         f.short = Some(c);

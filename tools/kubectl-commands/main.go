@@ -21,7 +21,7 @@ import (
 var escape = strings.NewReplacer("\\", "\\\\", "\n", "\\n", "\t", "\\t")
 
 var flagRows []string
-var commandRows, helpRows []string
+var commandRows, usageRows, helpRows []string
 
 // One row for each distinct flag; commands name them.
 var ids = map[string]string{}
@@ -29,8 +29,9 @@ var named = map[string]int{}
 
 func id(f *pflag.Flag) string {
 	row := strings.Join([]string{f.Shorthand, f.Value.Type(), escape.Replace(strings.Replace(f.DefValue, os.Getenv("HOME")+"/", "$HOME/", 1)), f.NoOptDefVal, fmt.Sprint(f.Hidden),
-		escape.Replace(f.Deprecated), escape.Replace(f.Usage)}, "\t")
-	key := f.Name + "\t" + row
+		escape.Replace(f.Deprecated)}, "\t")
+	usage := escape.Replace(f.Usage)
+	key := f.Name + "\t" + row + "\t" + usage
 	if ids[key] == "" {
 		named[f.Name]++
 		ids[key] = f.Name
@@ -38,6 +39,7 @@ func id(f *pflag.Flag) string {
 			ids[key] = fmt.Sprintf("%s/%d", f.Name, n)
 		}
 		flagRows = append(flagRows, "flag\t"+ids[key]+"\t"+row)
+		usageRows = append(usageRows, "flag\t"+ids[key]+"\t"+usage)
 	}
 	return ids[key]
 }
@@ -114,9 +116,9 @@ func main() {
 		walk(c)
 	}
 	write("commands.txt", "# The command tree of kubectl v1.37.2, made by tools/kubectl-commands: flags (name, shorthand, type, default,\n"+
-		"# value when given bare, hidden, deprecation, usage), then commands.\n", flagRows, commandRows)
-	write("help.txt", "# What kubectl v1.37.2 says in the help of its commands, made by tools/kubectl-commands. `help` is the length and\n"+
-		"# FNV-1a of the whole.\n", helpRows)
+		"# value when given bare, hidden, deprecation), then commands.\n", flagRows, commandRows)
+	write("help.txt", "# What kubectl v1.37.2 says in the help of its flags, then of its commands, made by tools/kubectl-commands. `help` is\n"+
+		"# the length and FNV-1a of the whole.\n", usageRows, helpRows)
 }
 
 func write(name, head string, tables ...[]string) {

@@ -82,7 +82,7 @@ fn flags(flags: &[Flag]) -> String {
     for f in flags.iter().filter(|f| !f.hidden) {
         let short = f.short.map_or(String::new(), |c| format!("-{c}, "));
         let quote = if f.quoted { "'" } else { "" };
-        let usage = f.usage.replace("\\n", " ").replace("\\t", "\t").replace("\\\\", "\\");
+        let usage = f.usage().replace("\\n", " ").replace("\\t", "\t").replace("\\\\", "\\");
         let default = f.default.replace("\\\\", "\\");
         out.push_str(&format!("    {short}--{}={quote}{default}{quote}:\n\t{usage}\n\n", f.name));
     }
