@@ -38,13 +38,44 @@ pub fn find<'t>(
         found.push(Text { segment, at, address: start + u32::try_from(at)?, bytes });
     }
     for (_, body) in (module.imported..).zip(&module.bodies).filter(|(func, _)| plan.keeps(*func)) {
+        let mut number = None;
         for operator in body.get_operators_reader()? {
-            if let Operator::I32Const { value } = operator? {
+            let operator = operator?;
+            if let Some(value) = number.filter(|_| !takes_no_address(&operator)) {
                 found.retain(|text| (value as u32).wrapping_sub(text.address) as usize >= text.bytes.len());
             }
+            number = if let Operator::I32Const { value } = operator { Some(value) } else { None };
         }
     }
     Ok(found)
+}
+
+/// Whether an operator makes of a number on top of the stack nothing that could be read from: it compares, masks
+/// or multiplies (an `or` may be an addition).
+fn takes_no_address(operator: &Operator<'_>) -> bool {
+    use Operator::*;
+    matches!(
+        operator,
+        I32Eq
+            | I32Ne
+            | I32LtS
+            | I32LtU
+            | I32GtS
+            | I32GtU
+            | I32LeS
+            | I32LeU
+            | I32GeS
+            | I32GeU
+            | I32And
+            | I32Mul
+            | I32DivS
+            | I32DivU
+            | I32RemS
+            | I32RemU
+            | I32Shl
+            | I32ShrS
+            | I32ShrU
+    )
 }
 
 #[cfg(test)]
@@ -74,5 +105,19 @@ mod tests {
         let found = find(&module, &plan, &texts).unwrap();
         assert_eq!((found[0].segment, found[0].at, found[0].address), (0, 2, 10));
         assert!(find(&module, &plan, &[b"longer".to_vec()]).is_err());
+        // A number that happens to lie there is compared, and read from nowhere.
+        for (then, moves) in
+            [("i32.lt_u", true), ("i32.mul", true), ("i32.add", false), ("i32.and", true), ("i32.or", false)]
+        {
+            let whole = wat::parse_str(format!(
+                r#"(module (memory 1) (data (i32.const 8) "a long text")
+                     (func (export "compares") (param i32) (result i32) (local.get 0) (i32.const 11) ({then})
+                       (drop (i64.const 1234567890123456)) (drop (i64.const 1234567890123456))))"#
+            ))
+            .unwrap();
+            let module = Module::read(&whole).unwrap();
+            let plan = Plan::new(&module, &[1]).unwrap();
+            assert_eq!(find(&module, &plan, &texts).unwrap().len() == 1, moves, "{then}");
+        }
     }
 }
