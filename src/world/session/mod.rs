@@ -267,7 +267,11 @@ impl Session {
                 self.subscription = subscription;
             }
             ToWorld::Story(command) => self.tell(command),
-            ToWorld::FrameSeen { number } => self.acknowledged = self.acknowledged.max(number),
+            ToWorld::FrameSeen { number } => {
+                self.acknowledged = self.acknowledged.max(number);
+                // Nothing to tell of: a clock that is held would be told of again and again.
+                return;
+            }
         }
         self.dirty = true;
     }

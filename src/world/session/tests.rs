@@ -737,3 +737,17 @@ fn files_are_edited_in_the_page() {
     page.pass(600);
     assert!(page.heard.contains(&ToPage::Exit { id: 6, code: 130 }));
 }
+
+#[test]
+fn a_clock_that_is_held_is_told_of_once() {
+    let mut page = booted();
+    page.send(ToWorld::Pace(Pace::Pause));
+    page.pass(200);
+    let told = page.frames.len();
+    page.pass(2000);
+    assert_eq!(page.frames.len(), told);
+    assert_eq!(page.last().clock.state, ClockState::Paused);
+    page.send(ToWorld::Pace(Pace::Step));
+    page.pass(200);
+    assert!(page.frames.len() > told);
+}
