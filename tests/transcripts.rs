@@ -45,6 +45,10 @@ const IN_OWN_SHELL: [&str; 5] = [
     "05-taints-and-selectors.txt",
 ];
 
+/// The transcripts that only the project's own shell plays: they are about commands in the background, whose moments
+/// are this machine's in bash.
+const ONLY_IN_OWN_SHELL: [&str; 1] = ["40-port-forward.txt"];
+
 /// Plays a transcript with a shell, `bash` or `page`; in what each answer that doesn't match differs, by number of the
 /// command.
 fn play(name: &str, shell: &str) -> Result<BTreeMap<usize, String>, Failed> {
@@ -103,7 +107,7 @@ fn main() -> ExitCode {
     let found: Arc<Mutex<KnownFailures>> = Arc::new(Mutex::new((*known).clone()));
     let names = names();
     let mut trials: Vec<Trial> = Vec::new();
-    for name in &names {
+    for name in names.iter().filter(|name| !ONLY_IN_OWN_SHELL.contains(&name.as_str())) {
         let (name, known, found) = (name.clone(), known.clone(), found.clone());
         trials.push(Trial::test(name.clone(), move || {
             let failures = play(&name, "bash")?;
@@ -118,7 +122,7 @@ fn main() -> ExitCode {
             Ok(())
         }));
     }
-    for name in IN_OWN_SHELL {
+    for name in IN_OWN_SHELL.into_iter().chain(ONLY_IN_OWN_SHELL) {
         let known = known.clone();
         trials.push(Trial::test(format!("page/{name}"), move || {
             let none = BTreeMap::new();
