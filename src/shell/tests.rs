@@ -80,6 +80,16 @@ fn run_with(text: &str, signal_at: Option<u64>) -> String {
     run_among(Rc::new(NoTools), text, signal_at)
 }
 
+/// What a program wrote, and `[exit N]` where it did not end well.
+fn answer(wrote: &[u8], code: Option<i32>) -> String {
+    let text = String::from_utf8_lossy(wrote).into_owned();
+    match code {
+        Some(0) => text,
+        Some(n) => format!("{text}[exit {n}]"),
+        None => format!("{text}[still running]"),
+    }
+}
+
 fn run_among(tools: Rc<dyn Tools>, text: &str, signal_at: Option<u64>) -> String {
     let sim = sim::Sim::new(sim::Options::default());
     let host = sim.add_host("a", sim::Ip(1));
@@ -104,12 +114,7 @@ fn run_among(tools: Rc<dyn Tools>, text: &str, signal_at: Option<u64>) -> String
         signals.send("TERM");
     }
     assert!(sim.run_for(sim::Duration::from_secs(100)).is_ok());
-    let text = String::from_utf8_lossy(&out.take()).into_owned();
-    match code.get() {
-        Some(0) => text,
-        Some(n) => format!("{text}[exit {n}]"),
-        None => format!("{text}[still running]"),
-    }
+    answer(&out.take(), code.get())
 }
 
 fn run(text: &str) -> String {
@@ -432,12 +437,7 @@ fn curl(words: &'static str) -> String {
         ended.set(Some(crate::tools::curl::run(ctx, process).await));
     });
     assert!(sim.run_for(sim::Duration::from_secs(100)).is_ok());
-    let text = String::from_utf8_lossy(&out.take()).into_owned();
-    match code.get() {
-        Some(0) => text,
-        Some(n) => format!("{text}[exit {n}]"),
-        None => format!("{text}[still running]"),
-    }
+    answer(&out.take(), code.get())
 }
 
 // As curl 7.88.1 answered.
