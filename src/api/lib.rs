@@ -30,6 +30,7 @@ pub mod rest;
 mod rev;
 pub mod scheme;
 pub mod selector;
+pub mod service_cidr;
 pub mod sha256;
 mod sort;
 pub mod status;

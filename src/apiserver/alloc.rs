@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use api::core_v1::Service;
 use api::field::{self, ErrorList, Path};
 use api::networking_v1::{IPAddress, IPAddressSpec, ParentReference};
+use api::service_cidr::{LABEL_FAMILY, LABEL_MANAGED_BY, MANAGED_BY};
 use api::{List, Object, Status, Str};
 use sim::Ip;
 
@@ -63,12 +64,6 @@ fn band(size: u32) -> u32 {
     const STEP: u32 = 16;
     if size < MIN { 0 } else { (size / STEP).clamp(MIN, MAX) }
 }
-
-/// The label with an address' family.
-pub(crate) const LABEL_FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
-/// The label with who keeps an address, and what it says of those given to Services.
-pub(crate) const LABEL_MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
-pub(crate) const MANAGED_BY: &str = "ipallocator.k8s.io";
 
 /// `--service-node-port-range`.
 const NODE_PORTS: std::ops::RangeInclusive<i32> = 30000..=32767;

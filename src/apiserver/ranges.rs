@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use api::json::Value;
 use api::networking_v1::ServiceCIDR;
 use api::rest::{Body, PatchType, Verb, WriteOptions};
 use api::{List, Resource, Status, Str};
@@ -35,15 +34,12 @@ impl Inner {
             let Some(range) = object.body.downcast_ref::<ServiceCIDR>() else { return };
             let going = range.metadata.deletion_timestamp.unix().is_some();
             if !going && ready(range).is_none_or(|status| status == "True") {
-                let cidrs = range.spec.cidrs.iter().filter_map(|cidr| Cidr::parse(cidr));
-                found.extend(cidrs);
+                for cidr in range.spec.cidrs.iter().filter_map(|cidr| Cidr::parse(cidr)) {
+                    if !found.contains(&cidr) {
+                        found.push(cidr);
+                    }
+                }
             }
-        });
-        let all = found.clone();
-        let mut i = 0;
-        found.retain(|cidr| {
-            i += 1;
-            !all.iter().take(i - 1).any(|earlier| earlier == cidr)
         });
         found
     }
@@ -93,22 +89,11 @@ async fn sync(server: &Rc<Inner>) -> Result<(), Status> {
     let place = "default_servicecidr_controller.go:234";
     server.ctx.log(Severity::Info, place, "\"Setting default ServiceCIDR condition Ready to True\"".to_string());
     let now = api::Time::from_unix_nanos(server.ctx.unix_nanos()).to_string();
-    let condition: Value = [
-        ("type", "Ready"),
-        ("status", "True"),
-        ("message", "Kubernetes default Service CIDR is ready"),
-        ("lastTransitionTime", &now),
-    ]
-    .into_iter()
-    .map(|(field, text)| (field, Value::from(text)))
-    .collect();
-    let mut body = Value::object();
-    body.set("apiVersion", ServiceCIDR::KIND.api_version.into());
-    body.set("kind", ServiceCIDR::KIND.kind.into());
-    body.set_at(&["metadata", "name"], NAME.into());
-    body.set_at(&["status", "conditions"], Value::from(vec![condition]));
+    let message = "Kubernetes default Service CIDR is ready";
+    let fields = [("status", "True"), ("message", message), ("lastTransitionTime", &*now)];
+    let body = api::service_cidr::ready_condition(NAME, &fields);
     let verb = Verb::Patch(PatchType::Apply);
-    let body = Body::Bytes(body.to_json().as_bytes().into());
+    let body = Body::Bytes(body.as_bytes().into());
     let Some(mut call) = own_call(server, verb, ServiceCIDR::KIND, "", NAME, body) else { return Ok(()) };
     call.subresource = "status".into();
     call.write = WriteOptions { field_manager: MANAGER.into(), force: true, ..WriteOptions::default() };

@@ -8,12 +8,12 @@ use api::core_v1::{ObjectReference, Service};
 use api::events_v1::Event;
 use api::networking_v1::{IPAddress, ServiceCIDR};
 use api::rest::{Body, Verb};
+use api::service_cidr::{LABEL_FAMILY, is_managed};
 use api::{AnyRev, MicroTime, Resource, Status, Str};
 use futures_util::future::select;
 use sim::{Duration, Instant, Severity};
 
 use crate::Inner;
-use crate::alloc::{LABEL_FAMILY, LABEL_MANAGED_BY, MANAGED_BY};
 use crate::bootstrap::own_call;
 use crate::cache::Scope;
 
@@ -277,8 +277,4 @@ impl Repair {
 fn parent_of(address: &IPAddress) -> Option<String> {
     let parent = address.spec.parent_ref.get()?;
     (parent.group.is_empty() && parent.resource == "services").then(|| format!("{}/{}", parent.namespace, parent.name))
-}
-
-fn is_managed(address: &IPAddress) -> bool {
-    address.metadata.labels.get(LABEL_MANAGED_BY).is_some_and(|by| by == MANAGED_BY)
 }

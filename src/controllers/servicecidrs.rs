@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use api::cidr::Cidr;
-use api::json::Value;
 use api::networking_v1::{IPAddress, ServiceCIDR};
 use api::rest::{Body, PatchType, Query, Verb, WriteOptions};
+use api::service_cidr::{is_managed, ready_condition};
 use api::{Resource, Rev};
 use client::{Client, Delta, EventRecorder, Key, Lister, Work, WorkQueue, klog, object_reference};
 
@@ -73,11 +73,6 @@ pub async fn start(cc: ControllerContext) {
 
 fn cidrs(range: &ServiceCIDR) -> impl Iterator<Item = Cidr> {
     range.spec.cidrs.iter().filter_map(|cidr| Cidr::parse(cidr))
-}
-
-/// Whether the API servers' allocator keeps the address.
-fn is_managed(address: &IPAddress) -> bool {
-    address.metadata.labels.get("ipaddress.kubernetes.io/managed-by").is_some_and(|by| by == "ipallocator.k8s.io")
 }
 
 impl ServiceCidrs {
@@ -149,23 +144,12 @@ impl ServiceCidrs {
             .str("newReason", reason)
             .log(&self.ctx, "servicecidrs_controller.go:476");
         let now = api::Time::from_unix_nanos(self.ctx.unix_nanos()).to_string();
-        let fields = [
-            ("type", "Ready"),
-            ("status", status),
-            ("reason", reason),
-            ("message", message),
-            ("lastTransitionTime", &now),
-        ];
-        let condition: Value = fields.into_iter().map(|(field, text)| (field, Value::from(text))).collect();
-        let mut body = Value::object();
-        body.set("apiVersion", ServiceCIDR::KIND.api_version.into());
-        body.set("kind", ServiceCIDR::KIND.kind.into());
-        body.set_at(&["metadata", "name"], Value::from(name));
-        body.set_at(&["status", "conditions"], Value::from(vec![condition]));
+        let fields = [("status", status), ("reason", reason), ("message", message), ("lastTransitionTime", &*now)];
+        let body = ready_condition(name, &fields);
         let mut request = client.prepare(Verb::Patch(PatchType::Apply), ServiceCIDR::KIND, "", name, "status");
         let options = WriteOptions { field_manager: NAME.into(), force: true, ..WriteOptions::default() };
         request.query = Query::Write(options);
-        request.body = Body::Bytes(body.to_json().as_bytes().into());
+        request.body = Body::Bytes(body.as_bytes().into());
         self.observed.action(&Key::new("", name), format!("say that Ready is {status}"));
         client.request(request).await?;
         Ok(())
