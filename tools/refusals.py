@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Ask a real cluster what it says of mistaken objects, for the tests of src/api/validation.
 
-    tools/refusals.py record FILE...         answer every question of these files anew (src/api/validation/testdata/asked/)
+    tools/refusals.py record FILE...         answer every question of these files anew (src/api/validation/testdata/asked/,
+                                             src/apiserver/testdata/asked/)
     tools/refusals.py widen COUNT FILE...    put COUNT mistakes to each kind and keep those that get a new answer
 
 Needs kubectl and a cluster of the declared version that may be written to: objects that are to be updated are created
@@ -13,8 +14,11 @@ A file holds kinds; each begins with `=== ` and an object in YAML, then `---`, t
       handler: Invalid value: ...            what is wrong with it, a line each; none: it is accepted
     update {...}                             the object exists and is changed to this; `status` writes the subresource
     default {...}                            what is stored of a new object, as one line of JSON without its metadata
+
+The server's own tests (src/apiserver/testdata/asked/) ask a whole server: their answers have warnings and refusals that
+aren't validation's too (`! code message`). No controller may run beside that one: it would change what is there.
 """
-import http.client, json, os, random, subprocess, sys, time
+import http.client, json, os, random, re, subprocess, sys, time
 import yaml
 
 NAMESPACE = 'refusals'
@@ -33,6 +37,7 @@ class Cluster:
         self.http.request(method, path, text, {'Content-Type': 'application/json'})
         answer = self.http.getresponse()
         text = answer.read()
+        self.warnings = [re.sub(r'^299 - "(.*)"$', r'\1', w).replace('\\"', '"') for w in answer.headers.get_all('Warning') or ()]
         # A server that panicked answers nothing that could be read.
         return (answer.status, json.loads(text or b'{}')) if text[:1] in b'{' else (500, {})
 
@@ -45,8 +50,12 @@ class Cluster:
         r = next(r for r in self.resources[root] if r['kind'] == o['kind'] and '/' not in r['name'])
         return f'{root}/namespaces/{NAMESPACE}/{r["name"]}' if r['namespaced'] else f'{root}/{r["name"]}'
 
-    def close(self):
+    def close(self, whole):
         self.ask('DELETE', f'/api/v1/namespaces/{NAMESPACE}')
+        if whole:
+            namespace = {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': NAMESPACE}}
+            self.ask('DELETE', f'/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default')
+            self.ask('PUT', f'/api/v1/namespaces/{NAMESPACE}/finalize', {**namespace, 'spec': {'finalizers': []}})
         self.proxy.terminate()
 
 
@@ -73,20 +82,21 @@ def changed(base, change):
     return o
 
 
-def said(status, answer):
-    """The lines of an answer; None for one that isn't validation's."""
+def said(status, answer, warnings=None):
+    """The lines of an answer; None for one that isn't validation's, where only those are wanted."""
+    more = ['warning: ' + w for w in warnings or ()]
     if status < 300:
-        return []
+        return more
     if status != 422:
-        return None
-    return [f'{c["field"]}: {c["message"]}'.replace('\n', '\\n') for c in answer.get('details', {}).get('causes', [])]
+        return None if warnings is None else [f'! {status} {answer.get("message")}'.replace('\n', '\\n')] + more
+    return [f'{c["field"]}: {c["message"]}'.replace('\n', '\\n') for c in answer.get('details', {}).get('causes', [])] + more
 
 
 class Kind:
     """One kind's part of a file."""
 
-    def __init__(self, cluster, name, text):
-        self.cluster, self.name = cluster, name
+    def __init__(self, cluster, name, text, whole):
+        self.cluster, self.name, self.whole = cluster, name, whole
         self.text, _, questions = text.partition('\n---\n')
         self.base = yaml.safe_load(self.text)
         self.questions = [line for line in questions.split('\n') if line and not line.startswith(' ')]
@@ -122,7 +132,7 @@ class Kind:
                 for gone in ('apiVersion', 'kind', 'metadata', 'status'):
                     answer.pop(gone, None)
                 return [json.dumps(answer, separators=(',', ':'), sort_keys=True, ensure_ascii=False)]
-            return said(code, answer)
+            return self.said(code, answer)
         self.exists()
         one = f'{self.path}/{self.base["metadata"]["name"]}'
         for _ in range(5):
@@ -132,15 +142,23 @@ class Kind:
             if code != 409:
                 break
             del o['metadata']['resourceVersion']
-        return said(code, answer)
+        return self.said(code, answer)
+
+    def said(self, code, answer):
+        return said(code, answer, self.cluster.warnings if self.whole else None)
 
     def forget(self):
         if self.live:
             one = f'{self.path}/{self.base["metadata"]["name"]}'
             self.cluster.ask('DELETE', one + '?gracePeriodSeconds=0')
-            # Finalizers of the server's own take their time.
-            while self.cluster.ask('GET', one)[0] == 200:
-                time.sleep(0.2)
+            # Finalizers of the server's own take their time; where no controller runs, for ever.
+            while (found := self.cluster.ask('GET', one))[0] == 200:
+                if self.whole:
+                    found[1].get('spec', {}).pop('finalizers', None)
+                    found[1]['metadata'].pop('finalizers', None)
+                    self.cluster.ask('PUT', one, found[1])
+                else:
+                    time.sleep(0.2)
             self.live = None
 
 
@@ -194,6 +212,8 @@ def kind_of(verb, lines):
         field, _, message = line.partition(': ')
         field = ''.join(c for c in field if not c.isdigit())
         detail = message.split(': ')[-1]
+        if field.startswith('! '):
+            field, message = field[:5], message[:40]
         shape.append((verb, field, message.split(':')[0], detail[:60] if 'Invalid' in message or 'Forbidden' in message or 'Required' in message else ''))
     return shape or [(verb, 'accepted')]
 
@@ -234,15 +254,18 @@ def main():
         sys.exit(__doc__)
     count, files = (int(sys.argv[2]), sys.argv[3:]) if sys.argv[1] == 'widen' else (0, sys.argv[2:])
     cluster = Cluster()
+    whole = all('apiserver' in file for file in files)
     try:
         # The namespace of the last run may still be going.
         while cluster.ask('POST', '/api/v1/namespaces', {'metadata': {'name': NAMESPACE}})[0] != 201:
             time.sleep(1)
+        if whole:
+            cluster.ask('POST', f'/api/v1/namespaces/{NAMESPACE}/serviceaccounts', {'metadata': {'name': 'default'}})
         for file in files:
             out, total = '', 0
             for part in open(file).read().split('=== ')[1:]:
                 name, _, text = part.partition('\n')
-                kind = Kind(cluster, name, text)
+                kind = Kind(cluster, name, text, whole)
                 try:
                     if count:
                         widen(kind, count, 'tabernetes ')
@@ -260,7 +283,7 @@ def main():
             open(file, 'w').write(out)
             print(os.path.basename(file), total, 'answers')
     finally:
-        cluster.close()
+        cluster.close(whole)
 
 
 main()

@@ -11,7 +11,7 @@ use api::{List, Object, Status, Str};
 use sim::Ip;
 
 use crate::registry::Call;
-use crate::strategy::service::{before_create, needs_cluster_ip, needs_node_port};
+use crate::strategy::service::{before_create, needs_cluster_ip, needs_health_check, needs_node_port};
 use crate::{Inner, errors, storage::Write};
 
 /// A range of addresses: the first address and the length of the prefix.
@@ -85,6 +85,12 @@ fn is_none(ip: &str) -> bool {
     ip == "None"
 }
 
+/// The node ports of a service, that of its health check among them.
+fn ports_of(service: &Service) -> impl Iterator<Item = i32> + '_ {
+    let ports = service.spec.ports.iter().map(|port| port.node_port);
+    ports.chain([service.spec.health_check_node_port]).filter(|port| *port != 0)
+}
+
 impl Inner {
     /// Gives an object what it needs and doesn't have. Only services need something.
     pub(crate) async fn allocate(
@@ -106,7 +112,7 @@ impl Inner {
                 return Err(status);
             }
         }
-        if needs_node_port(service)
+        if (needs_node_port(service) || needs_health_check(service))
             && let Err(status) = self.allocate_ports(call, service, old, &mut allocated)
         {
             self.release(call, allocated).await;
@@ -222,17 +228,25 @@ impl Inner {
         old: Option<&Service>,
         allocated: &mut Allocated,
     ) -> Result<(), Status> {
-        let before: Vec<(i32, Str)> = old
-            .map(|old| old.spec.ports.iter().map(|p| (p.node_port, p.protocol.clone())).collect())
-            .unwrap_or_default();
+        let mut before: Vec<i32> =
+            old.map(|old| old.spec.ports.iter().map(|p| p.node_port).collect()).unwrap_or_default();
+        before.extend(old.map(|old| old.spec.health_check_node_port).filter(|port| *port != 0));
         let mut used = self.used_ports();
-        for (port, _) in &before {
+        for port in &before {
             used.remove(port);
         }
         let mut taken: Vec<(i32, Str)> = Vec::new();
         let name = service.metadata.name.clone();
+        let (with_ports, with_health) = (needs_node_port(service), needs_health_check(service));
         let spec = service.spec.make();
-        for (i, port) in spec.ports.make().iter_mut().enumerate() {
+        let keep = |port: i32, allocated: &mut Allocated| {
+            if !before.contains(&port) && !call.write.dry_run {
+                self.alloc.borrow_mut().ports.insert(port, 0);
+                allocated.ports.push(port);
+            }
+        };
+        let full = "failed to allocate a nodePort: range is full";
+        for (i, port) in spec.ports.make().iter_mut().enumerate().filter(|_| with_ports) {
             let path = Path::new("spec").child("ports").index(i).child("nodePort");
             let refuse = |port: i32, why: &str| {
                 let failures: ErrorList = field::invalid(&path, port, why).into();
@@ -240,9 +254,7 @@ impl Inner {
             };
             if port.node_port == 0 {
                 // A port with the number of one before it, for another protocol, shares its node port.
-                port.node_port = self
-                    .free_port(&used, &taken)
-                    .ok_or_else(|| Status::internal("failed to allocate a nodePort: range is full"))?;
+                port.node_port = self.free_port(&used, &taken).ok_or_else(|| Status::internal(full))?;
             } else if !NODE_PORTS.contains(&port.node_port) {
                 let why = format!(
                     "provided port is not in the valid range. The range of valid ports is {}-{}",
@@ -254,10 +266,25 @@ impl Inner {
                 return Err(refuse(port.node_port, "provided port is already allocated"));
             }
             taken.push((port.node_port, port.protocol.clone()));
-            if !before.iter().any(|(kept, _)| *kept == port.node_port) && !call.write.dry_run {
-                self.alloc.borrow_mut().ports.insert(port.node_port, 0);
-                allocated.ports.push(port.node_port);
+            keep(port.node_port, allocated);
+        }
+        if with_health {
+            let port = spec.health_check_node_port;
+            let why = if port == 0 {
+                spec.health_check_node_port = self.free_port(&used, &taken).ok_or_else(|| Status::internal(full))?;
+                ""
+            } else if !NODE_PORTS.contains(&port) {
+                "provided port is not in the valid range. The range of valid ports is 30000-32767"
+            } else if used.contains_key(&port) || taken.iter().any(|(other, _)| *other == port) {
+                "provided port is already allocated"
+            } else {
+                ""
+            };
+            if !why.is_empty() {
+                let why = format!("failed to allocate requested HealthCheck NodePort {port}: {why}");
+                return Err(Status::internal(why));
             }
+            keep(spec.health_check_node_port, allocated);
         }
         Ok(())
     }
@@ -270,7 +297,7 @@ impl Inner {
         used.extend(self.alloc.borrow().ports.keys().map(|port| (*port, ())));
         self.cache.resource(self.services).each("", |object| {
             if let Some(service) = object.body.downcast_ref::<Service>() {
-                used.extend(service.spec.ports.iter().filter(|p| p.node_port != 0).map(|p| (p.node_port, ())));
+                used.extend(ports_of(service).map(|port| (port, ())));
             }
         });
         used
@@ -308,8 +335,8 @@ impl Inner {
     pub(crate) fn note_ports(&self, call: &Call, service: &Service) {
         let revision = call.entry.revision.get();
         let mut alloc = self.alloc.borrow_mut();
-        for port in service.spec.ports.iter().filter(|port| port.node_port != 0) {
-            if let Some(seen) = alloc.ports.get_mut(&port.node_port) {
+        for port in ports_of(service) {
+            if let Some(seen) = alloc.ports.get_mut(&port) {
                 *seen = revision.max(1);
             }
         }

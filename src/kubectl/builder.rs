@@ -44,7 +44,10 @@ impl Info {
 
     /// Reads the object anew.
     pub async fn get(&mut self, k: &Kubectl<'_>) -> Result<(), Error> {
-        self.object = k.get(&self.mapping, &self.namespace, &self.name, "").await?;
+        self.object = match k.get(&self.mapping, &self.namespace, &self.name, "").await {
+            Ok(object) => object,
+            Err(e) => return Err(or_namespace(k, &self.namespace, e).await),
+        };
         Ok(())
     }
 
@@ -466,7 +469,7 @@ impl Builder {
                         Ok(Ok(t)) => info.table = Some(t),
                         Ok(Err(o)) => info.object = o,
                         Err(e) => {
-                            items.push(Err(e));
+                            items.push(Err(or_namespace(k, ns, e).await));
                             if !self.continue_on_error {
                                 break;
                             }
@@ -477,7 +480,7 @@ impl Builder {
                     match k.get(m, ns, name, &self.subresource).await {
                         Ok(o) => info.object = o,
                         Err(e) => {
-                            items.push(Err(e));
+                            items.push(Err(or_namespace(k, ns, e).await));
                             if !self.continue_on_error {
                                 break;
                             }
@@ -786,4 +789,16 @@ fn not_validated(source: &str, why: &str) -> Error {
         "error validating {}: error validating data: {why}; if you choose to ignore these errors, turn validation off with --validate=false",
         quote(source)
     ))
+}
+
+/// What is said of an object that isn't there: that its namespace isn't, where that is so (`Info.Get`).
+async fn or_namespace(k: &Kubectl<'_>, namespace: &str, error: Error) -> Error {
+    if !error.is_not_found() || matches!(namespace, "" | "default") {
+        return error;
+    }
+    let Ok(namespaces) = k.known("", "namespaces") else { return error };
+    match k.get(&namespaces, "", namespace, "").await {
+        Err(e) if e.is_not_found() => e,
+        _ => error,
+    }
 }

@@ -86,13 +86,16 @@ impl Mapper {
     pub fn find_argument(&self, typed: &str) -> Option<Rc<Mapping>> {
         let name_matches = |m: &Mapping, name: &str| {
             let lower = name.to_lowercase();
-            m.plural == lower || m.singular == lower || m.short_names.contains(&lower)
+            // Short names are expanded as they are.
+            m.plural == lower || m.singular == lower || m.short_names.iter().any(|short| short == name)
         };
         // resource.version.group; of a version that is not there the group's preferred one.
         let mut parts = typed.splitn(3, '.');
         if let (Some(resource), Some(version), Some(group)) = (parts.next(), parts.next(), parts.next()) {
             let fits = |m: &&Rc<Mapping>| name_matches(m, resource) && m.group == group;
-            let exact = self.resources.iter().find(|m| fits(m) && m.version == version);
+            // A version behind a short name counts for nothing.
+            let short = |m: &Mapping| m.short_names.iter().any(|short| short == resource);
+            let exact = self.resources.iter().find(|m| fits(m) && m.version == version && !short(m));
             if let Some(m) = exact.or_else(|| self.resources.iter().find(fits)) {
                 return Some(m.clone());
             }

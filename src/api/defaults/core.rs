@@ -150,7 +150,6 @@ pub(super) fn is_complete(spec: &PodSpec) -> bool {
         && spec.init_containers.iter().all(container)
         && spec.ephemeral_containers.is_empty()
         && spec.volumes.iter().all(volume_is_complete)
-        && spec.topology_spread_constraints.iter().all(|c| !c.when_unsatisfiable.is_empty())
 }
 
 fn http_is_complete(action: Option<&Ptr<HTTPGetAction>>) -> bool {
@@ -230,18 +229,6 @@ fn pod_spec(spec: &mut crate::Shared<PodSpec>) {
     }
     if !spec.volumes.is_empty() {
         spec.volumes.make().iter_mut().for_each(volume);
-    }
-    for constraint in spec
-        .topology_spread_constraints
-        .iter()
-        .enumerate()
-        .filter(|(_, c)| c.when_unsatisfiable.is_empty())
-        .map(|(i, _)| i)
-        .collect::<Vec<_>>()
-    {
-        if let Some(constraint) = spec.topology_spread_constraints.make().get_mut(constraint) {
-            constraint.when_unsatisfiable = "DoNotSchedule".into();
-        }
     }
 }
 

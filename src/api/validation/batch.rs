@@ -105,7 +105,11 @@ fn template_update(new: &Job, old: &Job, at: &At, errors: &mut Errors) {
             }
         }
     }
-    if *template != was {
+    if suspended && old.status.start_time.is_zero() {
+        if template.spec != was.spec {
+            errors.invalid(&at.child("template").child("spec"), Internal(&*template.spec), IMMUTABLE);
+        }
+    } else if *template != was {
         errors.invalid(&at.child("template"), Internal(template), IMMUTABLE);
     }
 }
@@ -313,7 +317,7 @@ fn failure_rule(spec: &JobSpec, rule: &PodFailurePolicyRule, at: &At, errors: &m
         }
         let at_values = &at.child("values");
         if codes.values.is_empty() {
-            errors.invalid(at_values, codes.values.as_slice(), "at least one value is required");
+            errors.invalid(at_values, crate::json::Value::Null, "at least one value is required");
         } else if codes.values.len() > EXIT_CODES_MAX {
             errors.too_many(at_values, codes.values.len(), EXIT_CODES_MAX);
         }

@@ -110,7 +110,8 @@ fn check(object: &dyn Object, request: &Value, old: Option<&Value>, errors: &mut
     let spec = &At::new("spec");
     let encoded = request.str_at(&["spec", "request"]);
     if let Err(why) = certificate_request::parse(&unbase64(encoded.as_bytes()).unwrap_or_default()) {
-        errors.invalid(&spec.child("request"), encoded, why);
+        let shown = if encoded.is_empty() { Value::Null } else { encoded.into() };
+        errors.invalid(&spec.child("request"), shown, why);
     }
     let usages: Vec<&str> = items(request, &["spec", "usages"]).into_iter().filter_map(Value::as_str).collect();
     let at = &spec.child("usages");
@@ -139,6 +140,12 @@ fn check(object: &dyn Object, request: &Value, old: Option<&Value>, errors: &mut
         errors.invalid(&spec.child("expirationSeconds"), seconds, why);
     }
     check_conditions(request, errors);
+    let certificate = unbase64(request.str_at(&["status", "certificate"]).as_bytes()).unwrap_or_default();
+    let block = |line: &[u8]| line.starts_with(b"-----BEGIN CERTIFICATE-----");
+    if !certificate.is_empty() && !certificate.split(|b| *b == b'\n').any(block) {
+        let why = "must contain at least one CERTIFICATE PEM block";
+        errors.invalid(&At::new("status").child("certificate"), "<certificate data>", why);
+    }
 }
 
 fn check_conditions(request: &Value, errors: &mut Errors) {

@@ -1,6 +1,7 @@
 //! Namespaces, ConfigMaps, Secrets, ServiceAccounts, Endpoints and Events (core's validation).
 
-use super::at::{At, Errors};
+use super::at::{At, Errors, IMMUTABLE};
+use super::internal::Internal;
 use super::{addresses, metadata, pod};
 use crate::core_v1::{
     ConfigMap, EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Event, Namespace, Secret, ServiceAccount,
@@ -249,8 +250,81 @@ fn endpoint_port(port: &EndpointPort, named: bool, at: &At, errors: &mut Errors)
     }
 }
 
-/// A new Event, by the rules that hold for both of its groups (`legacyValidateEvent`).
+/// A new Event of the core group.
 pub(super) fn create_event(event: &Event, errors: &mut Errors) {
+    legacy_event(event, "reportingComponent", errors);
+    if errors.len() == 0 {
+        metadata::create(&event.metadata, true, metadata::rbac, errors);
+    }
+}
+
+/// A new Event of `events.k8s.io`, which is held to more.
+pub(super) fn create_new_event(event: &Event, errors: &mut Errors) {
+    legacy_event(event, "reportingController", errors);
+    metadata::create(&event.metadata, true, metadata::subdomain, errors);
+    event_series(event, errors);
+    if event.event_time.is_zero() {
+        errors.required(&At::new("eventTime"), "");
+    }
+    if !matches!(&*event.type_, "Normal" | "Warning") {
+        errors.invalid(&At::new("type"), "", format!("has invalid value: {}", event.type_));
+    }
+    for (name, unset) in [
+        ("firstTimestamp", event.first_timestamp.is_zero()),
+        ("lastTimestamp", event.last_timestamp.is_zero()),
+        ("count", event.count == 0),
+        ("source", event.source.component.is_empty() && event.source.host.is_empty()),
+    ] {
+        if !unset {
+            errors.invalid(&At::new(name), "", "needs to be unset");
+        }
+    }
+}
+
+/// A changed Event of `events.k8s.io`: all but its series is fixed.
+pub(super) fn update_new_event(new: &Event, old: &Event, errors: &mut Errors) {
+    legacy_event(new, "reportingController", errors);
+    metadata::update(&new.metadata, &old.metadata, errors);
+    if new.series != old.series {
+        event_series(new, errors);
+    }
+    if new.involved_object != old.involved_object {
+        errors.invalid(&At::new("involvedObject"), Internal(&new.involved_object), IMMUTABLE);
+    }
+    errors.immutable(&At::new("reason"), &new.reason, &old.reason);
+    errors.immutable(&At::new("message"), &new.message, &old.message);
+    if new.source != old.source {
+        errors.invalid(&At::new("source"), Internal(&new.source), IMMUTABLE);
+    }
+    errors.immutable(&At::new("firstTimestamp"), &new.first_timestamp, &old.first_timestamp);
+    errors.immutable(&At::new("lastTimestamp"), &new.last_timestamp, &old.last_timestamp);
+    errors.immutable(&At::new("count"), &new.count, &old.count);
+    errors.immutable(&At::new("type"), &new.type_, &old.type_);
+    if new.event_time != old.event_time {
+        let shown = match new.event_time.is_zero() {
+            true => json::Value::Null,
+            false => new.event_time.to_string().as_str().into(),
+        };
+        errors.invalid(&At::new("eventTime"), shown, IMMUTABLE);
+    }
+    errors.immutable(&At::new("action"), &new.action, &old.action);
+    errors.immutable(&At::new("related"), &new.related, &old.related);
+    errors.immutable(&At::new("reportingController"), &new.reporting_component, &old.reporting_component);
+    errors.immutable(&At::new("reportingInstance"), &new.reporting_instance, &old.reporting_instance);
+}
+
+fn event_series(event: &Event, errors: &mut Errors) {
+    let Some(series) = event.series.get() else { return };
+    if series.count < 2 {
+        errors.invalid(&At::new("series.count"), "", "should be at least 2");
+    }
+    if series.last_observed_time.is_zero() {
+        errors.required(&At::new("series.lastObservedTime"), "");
+    }
+}
+
+/// The rules that hold for both groups (`legacyValidateEvent`).
+fn legacy_event(event: &Event, reporter: &'static str, errors: &mut Errors) {
     let involved = At::new("involvedObject");
     let at = &involved.child("namespace");
     let (namespace, of_object) = (&event.metadata.namespace, &event.involved_object.namespace);
@@ -265,7 +339,7 @@ pub(super) fn create_event(event: &Event, errors: &mut Errors) {
     if of_object.is_empty() && namespace != "default" && namespace != "kube-system" {
         errors.invalid(at, of_object, why);
     }
-    let controller = &At::new("reportingComponent");
+    let controller = &At::new(reporter);
     errors.need(controller, &event.reporting_component);
     errors.each(controller, &event.reporting_component, names::qualified_name(&event.reporting_component));
     for (name, value, max) in [
@@ -285,5 +359,5 @@ pub(super) fn create_event(event: &Event, errors: &mut Errors) {
 
 /// A changed Event.
 pub(super) fn update_event(new: &Event, _: &Event, errors: &mut Errors) {
-    create_event(new, errors);
+    legacy_event(new, "reportingComponent", errors);
 }

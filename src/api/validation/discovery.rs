@@ -30,11 +30,18 @@ pub(super) fn update(new: &EndpointSlice, old: &EndpointSlice, errors: &mut Erro
     if !metadata::unchanged(&new.metadata, &old.metadata) {
         metadata::create(&new.metadata, true, metadata::subdomain, errors);
     }
+    if new.address_type != old.address_type {
+        if new.address_type.is_empty() {
+            errors.required(&At::new("addressType"), "");
+        } else {
+            errors.one_of(&At::new("addressType"), &new.address_type, &TYPES);
+        }
+    }
     errors.declared_immutable(&At::new("addressType"), &new.address_type, &old.address_type);
     if !new.ports.same(&old.ports) {
         ports(&new.ports, &At::new("ports"), errors);
     }
-    if !new.endpoints.same(&old.endpoints) {
+    if new.endpoints != old.endpoints {
         endpoints(new, &At::new("endpoints"), errors);
     }
 }
@@ -89,14 +96,15 @@ fn endpoint(endpoint: &Endpoint, kind: &str, at: &At, errors: &mut Errors) {
                 if address.is_empty() {
                     errors.required(at_item, "");
                 } else {
-                    errors.each(at_item, address, names::dns1123_subdomain(address));
-                    if !address.contains('.') {
+                    let wrong = names::dns1123_subdomain(address);
+                    if wrong.is_empty() && !address.contains('.') {
                         errors.invalid(
                             at_item,
                             address,
                             "should be a domain with at least two segments separated by dots",
                         );
                     }
+                    errors.each(at_item, address, wrong);
                 }
                 continue;
             }

@@ -148,7 +148,7 @@ static KINDS: [Kind; 43] = {
             sets::create_stateful_set, sets::update_stateful_set, sets::update_stateful_set_status;
         apps_v1::DaemonSet: sets::create_daemon_set, sets::update_daemon_set, sets::update_daemon_set_status;
         apps_v1::ControllerRevision: sets::create_revision, sets::update_revision, only_metadata;
-        core_v1::ReplicationController: sets::create_controller, sets::update_controller, only_metadata;
+        core_v1::ReplicationController: sets::create_controller, sets::update_controller, sets::update_controller_status;
         batch_v1::Job: batch::create_job, batch::update_job, batch::update_job_status;
         batch_v1::CronJob: batch::create_cron_job, batch::update_cron_job, only_metadata;
         autoscaling_v2::HorizontalPodAutoscaler:
@@ -180,6 +180,17 @@ fn run(subresource: &str, new: &dyn Object, old: &dyn Object, rule: fn(&Kind) ->
         other_update(subresource, new, old, &mut errors);
     }
     errors.finish()
+}
+
+/// What a write of an Event through `events.k8s.io` is held to; none for other objects.
+pub fn new_event(new: &dyn Object, old: Option<&dyn Object>) -> Option<ErrorList> {
+    let new = new.downcast_ref::<crate::core_v1::Event>()?;
+    let mut errors = Errors::default();
+    match old.and_then(|old| old.downcast_ref::<crate::core_v1::Event>()) {
+        Some(old) => core::update_new_event(new, old, &mut errors),
+        None => core::create_new_event(new, &mut errors),
+    }
+    Some(errors.finish())
 }
 
 /// A status that has no rules, or a kind without one.

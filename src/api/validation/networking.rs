@@ -16,9 +16,16 @@ fn address_name(name: &str, _: bool) -> Vec<String> {
 /// A new IPAddress.
 pub(super) fn create_ip_address(address: &IPAddress, errors: &mut Errors) {
     metadata::create(&address.metadata, false, address_name, errors);
+    parent(address, false, errors);
+}
+
+/// The object that an address is for. What is declared of it isn't looked at once it is another one.
+fn parent(address: &IPAddress, changed: bool, errors: &mut Errors) {
     let spec = At::new("spec");
     let at = &spec.child("parentRef");
-    let Some(parent) = address.spec.parent_ref.get() else { return errors.declared_required(at) };
+    let Some(parent) = address.spec.parent_ref.get() else {
+        return if changed { errors.required(at, "") } else { errors.declared_required(at) };
+    };
     if !parent.group.is_empty() {
         errors.each(&at.child("group"), &parent.group, names::dns1123_subdomain(&parent.group));
     }
@@ -27,6 +34,8 @@ pub(super) fn create_ip_address(address: &IPAddress, errors: &mut Errors) {
     {
         if !value.is_empty() {
             errors.each(&at.child(name), value, names::path_segment(value));
+        } else if required && changed {
+            errors.required(&at.child(name), "");
         } else if required {
             errors.declared_required(&at.child(name));
         }
@@ -37,6 +46,9 @@ pub(super) fn create_ip_address(address: &IPAddress, errors: &mut Errors) {
 pub(super) fn update_ip_address(new: &IPAddress, old: &IPAddress, errors: &mut Errors) {
     metadata::update(&new.metadata, &old.metadata, errors);
     let at = At::new("spec");
+    if new.spec.parent_ref != old.spec.parent_ref {
+        parent(new, true, errors);
+    }
     errors.declared_immutable(&at.child("parentRef"), &new.spec.parent_ref, &old.spec.parent_ref);
 }
 

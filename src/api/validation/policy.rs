@@ -3,6 +3,7 @@
 use super::apps::{at_most_100_percent, positive_int_or_percent};
 use super::at::{At, Errors};
 use super::internal::Internal;
+use super::tree::Tree;
 use super::{labels, metadata, resources};
 use crate::SortSmall;
 use crate::core_v1::{LimitRange, LimitRangeItem, ResourceQuota, ResourceQuotaSpec};
@@ -54,6 +55,10 @@ pub(super) fn update_budget_status(new: &PodDisruptionBudget, old: &PodDisruptio
         ("expectedPods", status.expected_pods),
     ] {
         errors.not_negative(&at.child(name), count);
+    }
+    if !status.conditions.is_empty() {
+        let status = crate::json::to_value_bare(&**status);
+        super::conditions::conditions(Tree::new(&status).get("conditions"), &at.child("conditions"), errors);
     }
     metadata::update(&new.metadata, &old.metadata, errors);
 }

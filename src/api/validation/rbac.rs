@@ -93,7 +93,7 @@ fn rules(rules: &[PolicyRule], namespaced: bool, errors: &mut Errors) {
 /// A new RoleBinding.
 pub(super) fn create_role_binding(binding: &RoleBinding, errors: &mut Errors) {
     metadata::create(&binding.metadata, true, metadata::rbac, errors);
-    parts(&binding.role_ref, &binding.subjects, true, errors);
+    parts(&binding.role_ref, None, &binding.subjects, true, errors);
 }
 
 /// A changed RoleBinding.
@@ -101,7 +101,7 @@ pub(super) fn update_role_binding(new: &RoleBinding, old: &RoleBinding, errors: 
     if !metadata::unchanged(&new.metadata, &old.metadata) {
         metadata::create(&new.metadata, true, metadata::rbac, errors);
     }
-    parts(&new.role_ref, &new.subjects, true, errors);
+    parts(&new.role_ref, Some(&old.role_ref), &new.subjects, true, errors);
     metadata::update(&new.metadata, &old.metadata, errors);
     same_role(&new.role_ref, &old.role_ref, errors);
 }
@@ -109,7 +109,7 @@ pub(super) fn update_role_binding(new: &RoleBinding, old: &RoleBinding, errors: 
 /// A new ClusterRoleBinding.
 pub(super) fn create_cluster_role_binding(binding: &ClusterRoleBinding, errors: &mut Errors) {
     metadata::create(&binding.metadata, false, metadata::rbac, errors);
-    parts(&binding.role_ref, &binding.subjects, false, errors);
+    parts(&binding.role_ref, None, &binding.subjects, false, errors);
 }
 
 /// A changed ClusterRoleBinding.
@@ -117,7 +117,7 @@ pub(super) fn update_cluster_role_binding(new: &ClusterRoleBinding, old: &Cluste
     if !metadata::unchanged(&new.metadata, &old.metadata) {
         metadata::create(&new.metadata, false, metadata::rbac, errors);
     }
-    parts(&new.role_ref, &new.subjects, false, errors);
+    parts(&new.role_ref, Some(&old.role_ref), &new.subjects, false, errors);
     metadata::update(&new.metadata, &old.metadata, errors);
     same_role(&new.role_ref, &old.role_ref, errors);
 }
@@ -128,19 +128,23 @@ fn same_role(new: &RoleRef, old: &RoleRef, errors: &mut Errors) {
     }
 }
 
-fn parts(role: &RoleRef, subjects: &[Subject], namespaced: bool, errors: &mut Errors) {
+fn parts(role: &RoleRef, old: Option<&RoleRef>, subjects: &[Subject], namespaced: bool, errors: &mut Errors) {
     let at = At::new("roleRef");
     errors.one_of(&at.child("apiGroup"), &role.api_group, &[GROUP]);
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     errors.one_of(&at.child("kind"), &role.kind, kinds);
+    if !role.name.is_empty() {
+        errors.each(&at.child("name"), &role.name, names::path_segment(&role.name));
+    } else if old.is_some_and(|old| old != role) {
+        // What is declared of a role's parts isn't looked at once it is another role.
+        errors.required(&at.child("name"), "");
+    }
     let at_subjects = At::new("subjects");
     for (i, subject) in subjects.iter().enumerate() {
         self::subject(subject, namespaced, &at_subjects.index(i), errors);
     }
-    if role.name.is_empty() {
+    if role.name.is_empty() && old.is_none_or(|old| old == role) {
         errors.declared_required(&at.child("name"));
-    } else {
-        errors.each(&at.child("name"), &role.name, names::path_segment(&role.name));
     }
 }
 

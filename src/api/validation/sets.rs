@@ -17,7 +17,7 @@ const MORE_THAN_REPLICAS: &str = "cannot be greater than status.replicas";
 /// A new StatefulSet.
 pub(super) fn create_stateful_set(set: &StatefulSet, errors: &mut Errors) {
     metadata::create(&set.metadata, true, metadata::label, errors);
-    stateful_set_spec(&set.spec, &pod::Options::default(), errors);
+    stateful_set_spec(&set.spec, &pod::Options::default(), true, errors);
 }
 
 /// A changed StatefulSet.
@@ -26,19 +26,23 @@ pub(super) fn update_stateful_set(new: &StatefulSet, old: &StatefulSet, errors: 
     if new.spec.same(&old.spec) {
         return;
     }
-    stateful_set_spec(&new.spec, &pod::Options::of(&old.spec.template.spec), errors);
+    stateful_set_spec(&new.spec, &pod::Options::of(&old.spec.template.spec), false, errors);
     let at = At::new("spec");
     errors.immutable(&at.child("selector"), &new.spec.selector, &old.spec.selector);
     if new.spec.volume_claim_templates != old.spec.volume_claim_templates {
-        let shown = List(&new.spec.volume_claim_templates);
-        errors.invalid(&at.child("volumeClaimTemplates"), shown, super::at::IMMUTABLE);
+        let at = &at.child("volumeClaimTemplates");
+        if new.spec.volume_claim_templates.is_empty() {
+            errors.invalid(at, json::Value::Null, super::at::IMMUTABLE);
+        } else {
+            errors.invalid(at, List(&new.spec.volume_claim_templates), super::at::IMMUTABLE);
+        }
     }
     errors.immutable(&at.child("serviceName"), &new.spec.service_name, &old.spec.service_name);
     let at = &at.child("podManagementPolicy");
     errors.immutable(at, &new.spec.pod_management_policy, &old.spec.pod_management_policy);
 }
 
-fn stateful_set_spec(spec: &StatefulSetSpec, options: &pod::Options, errors: &mut Errors) {
+fn stateful_set_spec(spec: &StatefulSetSpec, options: &pod::Options, created: bool, errors: &mut Errors) {
     let at = &At::new("spec");
     let management = &at.child("podManagementPolicy");
     match &*spec.pod_management_policy {
@@ -53,7 +57,8 @@ fn stateful_set_spec(spec: &StatefulSetSpec, options: &pod::Options, errors: &mu
         errors.one_of(&at.child("whenScaled"), &policy.when_scaled, &["Retain", "Delete"]);
     }
     let at_claims = at.child("volumeClaimTemplates");
-    for (i, claim) in spec.volume_claim_templates.iter().enumerate() {
+    // Those of an existing set can't be changed.
+    for (i, claim) in spec.volume_claim_templates.iter().enumerate().filter(|_| created) {
         claims::spec(&claim.spec, &at_claims.index(i).child("spec"), errors);
     }
     errors.not_negative(&at.child("replicas"), spec.replicas.unwrap_or(1));
@@ -103,7 +108,10 @@ fn stateful_template(spec: &StatefulSetSpec, options: &pod::Options, at: &At, er
             ..Default::default()
         };
         let others = of_pods.volumes.iter().filter(|v| !claims.iter().any(|c| c.metadata.name == v.name)).cloned();
-        of_pods.volumes = claims.iter().map(volume).chain(others).collect();
+        // Of two with one name the last counts.
+        let last = |i: usize, name: &str| !claims.iter().skip(i + 1).any(|c| c.metadata.name == name);
+        let claims = claims.iter().enumerate().filter(|(i, c)| last(*i, &c.metadata.name)).map(|(_, c)| volume(c));
+        of_pods.volumes = claims.chain(others).collect();
     }
     pod::template(&template, options, at, errors);
 }
@@ -288,10 +296,41 @@ pub(super) fn update_revision(new: &ControllerRevision, old: &ControllerRevision
     }
 }
 
-/// A new ReplicationController.
+/// A new ReplicationController, whose name's form is declared.
 pub(super) fn create_controller(controller: &ReplicationController, errors: &mut Errors) {
-    metadata::create(&controller.metadata, true, metadata::subdomain, errors);
+    let name = &controller.metadata.name;
+    let wrong = if name.is_empty() { Vec::new() } else { names::dns1123_subdomain(name) };
+    metadata::create(&controller.metadata, true, |_, _| Vec::new(), errors);
+    for why in wrong {
+        let at = At::new("metadata");
+        errors.declared(field::invalid(&at.child("name").path(), name, why));
+    }
     controller_spec(controller, &pod::Options::default(), errors);
+}
+
+/// A ReplicationController's status.
+pub(super) fn update_controller_status(new: &ReplicationController, old: &ReplicationController, errors: &mut Errors) {
+    metadata::update(&new.metadata, &old.metadata, errors);
+    let (status, at) = (&new.status, &At::new("status"));
+    let counts = [
+        ("fullyLabeledReplicas", status.fully_labeled_replicas),
+        ("readyReplicas", status.ready_replicas),
+        ("availableReplicas", status.available_replicas),
+    ];
+    errors.not_negative(&at.child("replicas"), status.replicas);
+    for (name, count) in counts {
+        errors.not_negative(&at.child(name), count);
+    }
+    errors.not_negative(&at.child("observedGeneration"), status.observed_generation);
+    for (name, count) in counts {
+        if count > status.replicas {
+            errors.invalid(&at.child(name), count, MORE_THAN_REPLICAS);
+        }
+    }
+    if status.available_replicas > status.ready_replicas {
+        let why = "cannot be greater than readyReplicas";
+        errors.invalid(&at.child("availableReplicas"), status.available_replicas, why);
+    }
 }
 
 /// A changed ReplicationController.

@@ -1,8 +1,11 @@
 //! PersistentVolumes, PersistentVolumeClaims and StorageClasses.
 
 use super::at::{At, Errors};
-use super::{claims, labels, metadata, pod};
-use crate::core_v1::{PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, VolumeNodeAffinity};
+use super::internal::Internal;
+use super::{claims, labels, metadata, pod, resources};
+use crate::core_v1::{
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, TopologySelectorTerm, VolumeNodeAffinity,
+};
 use crate::object::Object;
 use crate::storage_v1::StorageClass;
 use crate::{Map, Str, internal, names};
@@ -60,6 +63,13 @@ pub(super) fn update_volume(new: &PersistentVolume, old: &PersistentVolume, erro
         errors.forbidden(&at.child("persistentvolumesource"), why);
     }
     errors.immutable(&At::new("volumeMode"), &new.spec.volume_mode, &old.spec.volume_mode);
+    if old.spec.node_affinity.get().is_some() && new.spec.node_affinity != old.spec.node_affinity {
+        let why = format!("{}, except for updating from beta label to GA", super::at::IMMUTABLE);
+        match new.spec.node_affinity.get() {
+            Some(affinity) => errors.invalid(&At::new("nodeAffinity"), Internal(affinity), why),
+            None => errors.invalid(&At::new("nodeAffinity"), crate::json::Value::Null, why),
+        }
+    }
 }
 
 fn volume_spec(spec: &PersistentVolumeSpec, errors: &mut Errors) {
@@ -241,7 +251,7 @@ pub(super) fn update_claim(new: &PersistentVolumeClaim, old: &PersistentVolumeCl
     if was.storage_class_name.is_none() && class.is_some() && beta.1.is_none_or(|old| class == Some(&**old)) {
         now.storage_class_name = was.storage_class_name.clone();
     }
-    if new.status.phase == "Bound" {
+    if new.status.phase == "Bound" && now.resources != Default::default() {
         if let Some(size) = was.resources.requests.get("storage").cloned() {
             now.resources.requests.insert("storage", size);
         }
@@ -279,11 +289,53 @@ pub(super) fn update_claim_status(new: &PersistentVolumeClaim, old: &PersistentV
             errors.invalid(&at.key(name), amount.value(), "must be a valid resource quantity");
         }
     }
+    let (at, status) = (At::new("status"), &new.status);
+    let resizes = &at.child("allocatedResourceStatuses");
+    for (name, resize) in &status.allocated_resource_statuses {
+        claim_resource(name, resizes, errors);
+        if !RESIZES.contains(&&**resize) {
+            errors.not_supported(resizes, name, &RESIZES);
+        }
+    }
+    let allocated = &at.child("allocatedResources");
+    for (name, amount) in &status.allocated_resources {
+        if !claim_resource(name, allocated, errors) {
+            continue;
+        }
+        if amount.value() < 0 {
+            errors.invalid(&allocated.key(name), amount.value(), "must be a valid resource quantity");
+        } else {
+            resources::amount("storage", amount, &allocated.key(name), errors);
+        }
+    }
+}
+
+const RESIZES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
+
+/// Whether a claim's status may speak of a resource: `storage`, or one with a domain of its own.
+fn claim_resource(name: &str, at: &At, errors: &mut Errors) -> bool {
+    let before = errors.len();
+    errors.each(at, name, names::qualified_name(name));
+    let own = name.split_once('/').is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io"));
+    if errors.len() == before && name != "storage" && !own {
+        errors.not_supported(at, name, &["storage"]);
+    }
+    errors.len() == before
 }
 
 /// A new StorageClass.
 pub(super) fn create_class(class: &StorageClass, errors: &mut Errors) {
     metadata::create(&class.metadata, false, metadata::subdomain, errors);
+    class_fields(class, errors);
+}
+
+fn class_fields(class: &StorageClass, errors: &mut Errors) {
     let provisioner = &At::new("provisioner");
     if class.provisioner.is_empty() {
         errors.declared_required(provisioner);
@@ -303,7 +355,7 @@ pub(super) fn create_class(class: &StorageClass, errors: &mut Errors) {
     let at = At::new("allowedTopologies");
     for (i, term) in class.allowed_topologies.iter().enumerate() {
         let at = at.index(i);
-        let at = at.child("matchLabelExpressions");
+        let at = &at.child("matchLabelExpressions");
         for (j, r) in term.match_label_expressions.iter().enumerate() {
             let at = &at.index(j);
             let values = &at.child("values");
@@ -320,7 +372,26 @@ pub(super) fn create_class(class: &StorageClass, errors: &mut Errors) {
                 errors.duplicate(&at.child("key"), &r.key);
             }
         }
+        let terms = &class.allowed_topologies;
+        // A term that demands nothing is told from no other.
+        if term.match_label_expressions.is_empty() || terms.iter().take(i).any(|other| same_topology(other, term)) {
+            errors.duplicate(at, "");
+        }
     }
+}
+
+/// Whether two terms demand the same, in whatever order.
+fn same_topology(a: &TopologySelectorTerm, b: &TopologySelectorTerm) -> bool {
+    let within = |a: &TopologySelectorTerm, b: &TopologySelectorTerm| {
+        a.match_label_expressions.iter().all(|one| {
+            b.match_label_expressions.iter().any(|other| {
+                other.key == one.key
+                    && one.values.iter().all(|value| other.values.contains(value))
+                    && other.values.iter().all(|value| one.values.contains(value))
+            })
+        })
+    };
+    within(a, b) && within(b, a)
 }
 
 /// What a driver or provisioner is told (`validateParameters`).
@@ -339,6 +410,10 @@ pub(super) fn parameters(parameters: &Map<Str>, at: &At, errors: &mut Errors) {
 
 /// A changed StorageClass.
 pub(super) fn update_class(new: &StorageClass, old: &StorageClass, errors: &mut Errors) {
+    if !metadata::unchanged(&new.metadata, &old.metadata) {
+        metadata::create(&new.metadata, false, metadata::subdomain, errors);
+    }
+    class_fields(new, errors);
     metadata::update(&new.metadata, &old.metadata, errors);
     errors.declared_immutable(&At::new("provisioner"), &new.provisioner, &old.provisioner);
     errors.declared_immutable(&At::new("parameters"), &new.parameters, &old.parameters);

@@ -106,11 +106,12 @@ impl Call {
             Some(metadata) => (metadata.namespace.clone(), metadata.name.clone()),
             None => Default::default(),
         };
-        let failures = api::validation::create(&*object);
+        let own = (self.kind.group == "events.k8s.io").then(|| api::validation::new_event(&*object, None)).flatten();
+        let failures = own.unwrap_or_else(|| api::validation::create(&*object));
         if !failures.is_empty() {
             return Err(Status::invalid_kind(resource.kind, &name, &failures));
         }
-        self.warnings_of(&*object);
+        self.warnings_of(&*object, None);
         self.reach(Stage::Validated);
         admission::validate_calling(attributes, Some(&*object), None).await?;
         admission::resource_quota::admit(self, Operation::Create, &*object, None).await?;
@@ -157,8 +158,8 @@ impl Call {
     }
 
     /// The strategy's warnings.
-    pub fn warnings_of(&self, object: &dyn Object) {
-        for text in (self.resource().strategy.warnings)(object) {
+    pub fn warnings_of(&self, new: &dyn Object, old: Option<&dyn Object>) {
+        for text in crate::strategy::warnings::of(new, old) {
             self.warn(text);
         }
     }

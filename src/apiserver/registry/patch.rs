@@ -41,6 +41,7 @@ impl Call {
                 )));
             }
             let mut new = super::convert::incoming(patched);
+            self.match_namespace(&mut *new)?;
             if face != Face::Status {
                 api::defaults::apply(&mut *new);
             }

@@ -117,6 +117,9 @@ impl Call {
         admission::mutate(attributes, &mut *new, Some(&*old.body))?;
         self.prepare_update(&mut *new, &*old.body, face, now);
         let failures = match face {
+            Face::Main if self.kind.group == "events.k8s.io" => {
+                api::validation::new_event(&*new, Some(&*old.body)).unwrap_or_default()
+            }
             Face::Main => api::validation::update(&*new, &*old.body),
             Face::Status => api::validation::update_status(&*new, &*old.body),
             Face::Finalize | Face::Approval | Face::Other => {
@@ -127,7 +130,7 @@ impl Call {
             return Err(Status::invalid_kind(resource.kind, &self.name, &failures));
         }
         if face == Face::Main {
-            self.warnings_of(&*new);
+            self.warnings_of(&*new, Some(&*old.body));
         }
         if self.entry.stage() < Stage::Validated {
             self.reach(Stage::Validated);

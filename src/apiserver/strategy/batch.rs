@@ -3,7 +3,7 @@
 use api::batch_v1::Job;
 use api::{Object, Str};
 
-use super::{Dependents, Generation, Moment, SPEC, Strategy};
+use super::{Dependents, Moment, SPEC, Strategy};
 
 pub static STRATEGIES: &[Strategy] = &[
     Strategy {
@@ -16,12 +16,7 @@ pub static STRATEGIES: &[Strategy] = &[
         ..Strategy::ORDINARY
     },
     Strategy { group: "batch", resource: "cronjobs", generation: SPEC, ..Strategy::ORDINARY },
-    Strategy {
-        group: "autoscaling",
-        resource: "horizontalpodautoscalers",
-        generation: Generation::None,
-        ..Strategy::ORDINARY
-    },
+    Strategy { group: "autoscaling", resource: "horizontalpodautoscalers", generation: SPEC, ..Strategy::ORDINARY },
 ];
 
 const LEGACY_UID: &str = "controller-uid";

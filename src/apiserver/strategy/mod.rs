@@ -12,6 +12,7 @@ mod node;
 pub mod pod;
 pub mod service;
 mod storage;
+pub mod warnings;
 mod workload;
 
 pub mod fields;
@@ -102,8 +103,6 @@ pub struct Strategy {
     pub read_back: fn(&mut dyn Object),
     /// The grace period of a deletion in seconds, for kinds that are deleted gracefully: (object, asked for).
     pub grace: Option<fn(&dyn Object, Option<i64>) -> i64>,
-    /// Warnings of a write, for `Warning:` lines.
-    pub warnings: fn(&dyn Object) -> Vec<String>,
 }
 
 fn nothing_on_create(_: &mut dyn Object, _: &Moment) {}
@@ -111,9 +110,6 @@ fn nothing_on_update(_: &mut dyn Object, _: &dyn Object, _: &Moment) {}
 fn nothing_on_status(_: &mut dyn Object, _: &dyn Object) {}
 fn nothing_to_narrow(_: &str, _: &mut dyn Object, _: &dyn Object) {}
 fn nothing_on_reading(_: &mut dyn Object) {}
-fn no_warnings(_: &dyn Object) -> Vec<String> {
-    Vec::new()
-}
 
 impl Strategy {
     /// The behaviour of most kinds.
@@ -134,7 +130,6 @@ impl Strategy {
         narrow: nothing_to_narrow,
         read_back: nothing_on_reading,
         grace: None,
-        warnings: no_warnings,
     };
 }
 

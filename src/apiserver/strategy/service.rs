@@ -17,13 +17,7 @@ pub(super) static STRATEGIES: &[Strategy] = &[
         prepare_update,
         ..Strategy::ORDINARY
     },
-    Strategy {
-        resource: "endpoints",
-        key: "services/endpoints",
-        create_on_update: true,
-        warnings: endpoints_warnings,
-        ..Strategy::ORDINARY
-    },
+    Strategy { resource: "endpoints", key: "services/endpoints", create_on_update: true, ..Strategy::ORDINARY },
     Strategy {
         group: "discovery.k8s.io",
         resource: "endpointslices",
@@ -39,10 +33,6 @@ pub(super) static STRATEGIES: &[Strategy] = &[
 
 /// What kubectl prints for every request of the old endpoints.
 pub const ENDPOINTS_DEPRECATED: &str = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-
-fn endpoints_warnings(_: &dyn Object) -> Vec<String> {
-    Vec::new()
-}
 
 fn prepare_create(object: &mut dyn Object, _: &Moment) {
     let Some(service) = object.downcast_mut::<Service>() else { return };
@@ -80,6 +70,11 @@ pub fn needs_node_port(service: &Service) -> bool {
     }
 }
 
+/// Whether the nodes of a load balancer are asked for the health of the service there.
+pub fn needs_health_check(service: &Service) -> bool {
+    &*service.spec.type_ == "LoadBalancer" && &*service.spec.external_traffic_policy == "Local"
+}
+
 /// Keeps `clusterIP` and `clusterIPs` the same for clients that know only one of them.
 fn normalize_cluster_ips(new: &mut Service, old: Option<&Service>) {
     let Some(old) = old else {
@@ -115,6 +110,9 @@ fn keep_allocated(new: &mut Service, old: &Service) {
             new.spec.make().ip_family_policy = old.spec.ip_family_policy.clone();
         }
     }
+    if needs_health_check(old) && needs_health_check(new) && new.spec.health_check_node_port == 0 {
+        new.spec.make().health_check_node_port = old.spec.health_check_node_port;
+    }
     if needs_node_port(old) && needs_node_port(new) {
         let used: Vec<i32> = new.spec.ports.iter().map(|p| p.node_port).filter(|p| *p != 0).collect();
         let before: Vec<(Str, i32)> = old.spec.ports.iter().map(|p| (p.name.clone(), p.node_port)).collect();
@@ -149,6 +147,10 @@ fn drop_dependent(new: &mut Service, old: &Service) {
         for port in new.spec.make().ports.make() {
             port.node_port = 0;
         }
+    }
+    let port = old.spec.health_check_node_port;
+    if needs_health_check(old) && !needs_health_check(new) && new.spec.health_check_node_port == port {
+        new.spec.make().health_check_node_port = 0;
     }
     let external = |service: &Service| {
         matches!(&*service.spec.type_, "NodePort" | "LoadBalancer")

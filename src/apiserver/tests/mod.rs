@@ -2,6 +2,7 @@
 
 mod admission;
 mod applying;
+mod asked;
 mod kinds;
 mod openapi;
 mod options;

@@ -25,7 +25,7 @@ pub async fn view_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
         .collect::<Result<Vec<_>, _>>()?;
     for v in texts {
         match k.flags.str("output") {
-            "json" => k.out(&v.to_json_indent("  ")),
+            "json" => k.out(&format!("{}\n", v.to_json_indent("  "))),
             "yaml" => k.out(&crate::print::object::yaml(&v)),
             other => {
                 return Err(k.usage_error(&format!(
@@ -57,6 +57,7 @@ pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     let server_side = f.bool("server-side");
     let dry_run = DryRun::of(f)?;
+    super::delete::cascading(f)?;
     if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
         return Err(Error::text("must specify one of -f and -k"));
     }

@@ -96,7 +96,17 @@ pub async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
                 manager: manager(k, "kubectl-autoscale"),
                 ..Write::default()
             };
-            let made = k.create(&m, &k.namespace(), &o, &w).await?;
+            let made = match k.create(&m, &k.namespace(), &o, &w).await {
+                Ok(made) => made,
+                // What the old version could hold as well is tried with it; it fails in the same way.
+                Err(e) if f.str("memory").is_empty() && f.str("cpu").ends_with('%') => return Err(e),
+                Err(_) => {
+                    let why = if f.str("cpu").is_empty() { "empty input" } else { "%!w(<nil>)" };
+                    return Err(Error::text(format!(
+                        "failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: {why}"
+                    )));
+                }
+            };
             for_write(k, &dry_run.operation("autoscaled"))?.show(k, &made)?;
             Ok(())
         };

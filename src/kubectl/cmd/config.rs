@@ -325,7 +325,7 @@ pub async fn property(k: &Kubectl<'_>, set: bool) -> Result<(), Error> {
             c.value.remove_key("", list);
             None
         }
-        _ => return Err(Error::text(format!("unable to parse path {}", quote(name)))),
+        _ => return Err(Error::text(format!("unable to parse {name} after [] at api.Config"))),
     };
     if let Some((field, entry)) = place {
         let slot = match &entry {

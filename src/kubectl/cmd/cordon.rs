@@ -30,6 +30,10 @@ pub async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), E
     let (infos, failed) = b.run(k).await?.infos();
     failed?;
     for info in infos {
+        if (info.mapping.group.as_str(), info.mapping.plural.as_str()) != ("", "nodes") {
+            let got = quote(&info.mapping.gvr());
+            return Err(Error::text(format!("error: expected resource of type node, got {got}")));
+        }
         mark(k, &info, desired, dry_run).await?;
     }
     Ok(())

@@ -75,6 +75,9 @@ fn data(k: &Kubectl<'_>, kind: &str) -> Result<BTreeMap<String, Vec<u8>>, Error>
         }
     }
     for source in &files {
+        if source.matches('=').count() > 1 {
+            return Err(Error::text("key names or file paths cannot contain '='"));
+        }
         let (key, path) = match source.split_once('=') {
             None => (None, source.as_str()),
             Some(("", _)) => {
@@ -118,6 +121,10 @@ fn data(k: &Kubectl<'_>, kind: &str) -> Result<BTreeMap<String, Vec<u8>>, Error>
                 Some((key, value)) => (key, value.to_string()),
                 None => (line, k.io.env(line).unwrap_or_default()),
             };
+            let wrong = ::api::names::env_var_name(key);
+            if !wrong.is_empty() {
+                return Err(Error::text(format!("{} is not a valid key name: {}", quote(key), wrong.join(";"))));
+            }
             add(key, value.into_bytes())?;
         }
     }
@@ -187,6 +194,15 @@ pub async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
     let mut o = new_object(k, "rbac.authorization.k8s.io/v1", kind, &name, !cluster);
     let urls: Vec<String> = if cluster { f.list("non-resource-url") } else { Vec::new() };
     let aggregation = if cluster { f.list("aggregation-rule") } else { Vec::new() };
+    if !urls.is_empty() {
+        let verb = ["*", "get", "post", "put", "delete", "patch", "head", "options"];
+        if let Some(v) = verbs.iter().find(|v| !verb.contains(&v.as_str())) {
+            return Err(Error::text(format!("invalid verb: '{v}' for nonResourceURL")));
+        }
+        if urls.iter().any(|url| url != "*" && !url.starts_with('/')) {
+            return Err(Error::text("nonResourceURL should start with /"));
+        }
+    }
     let resources = f.list("resource");
     let plural = if cluster { "clusterroles" } else { "roles" };
     if !aggregation.is_empty() {
@@ -230,7 +246,10 @@ pub async fn role(k: &Kubectl<'_>, cluster: bool) -> Result<(), Error> {
             continue;
         }
         let mapping: Rc<Mapping> = mapper.find_argument(typed).ok_or_else(|| {
-            Error::text(format!("{}the server doesn't have a resource type {}", crate::error::NO_PREFIX, quote(typed)))
+            let (resource, group) = typed.split_once('.').unwrap_or((typed, ""));
+            let group = if group.is_empty() { String::new() } else { format!(" in group {}", quote(group)) };
+            let resource = quote(resource);
+            Error::text(format!("{}the server doesn't have a resource type {resource}{group}", crate::error::NO_PREFIX))
         })?;
         for v in &verbs {
             if v == "*" || COMMON_VERBS.contains(&v.as_str()) {
@@ -348,6 +367,8 @@ pub async fn token(k: &Kubectl<'_>) -> Result<(), Error> {
         );
     } else if !f.str("bound-object-name").is_empty() {
         return Err(Error::text("--bound-object-name can only be set if --bound-object-kind is provided"));
+    } else if !f.str("bound-object-uid").is_empty() {
+        return Err(Error::text("--bound-object-uid can only be set if --bound-object-kind is provided"));
     }
     let request =
         object([("apiVersion", "authentication.k8s.io/v1".into()), ("kind", "TokenRequest".into()), ("spec", spec)]);

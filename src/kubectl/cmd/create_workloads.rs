@@ -98,7 +98,7 @@ pub async fn job(k: &Kubectl<'_>) -> Result<(), Error> {
     if from.is_empty() {
         o.set("spec", job_spec(k, &name, "Never"));
     } else {
-        let b = crate::builder::Builder::new(k).resource_names("", &[from.to_string()]);
+        let b = crate::builder::Builder::new(k).arguments(k, false, &[from.to_string()]);
         let (infos, failed) = b.run(k).await?.infos();
         failed?;
         let [info] = infos.as_slice() else {
@@ -217,10 +217,7 @@ pub async fn pdb(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text("invalid format specified for max-unavailable"));
     }
     let mut o = new_object(k, "policy/v1", "PodDisruptionBudget", &name, true);
-    for part in selector.split(',') {
-        let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        o.set_key("spec/selector/matchLabels", key.trim(), value.trim_start_matches('=').trim());
-    }
+    o.set("spec/selector", crate::selector::to_object(selector)?);
     if min.is_empty() {
         o.set("spec/maxUnavailable", int_or_percent(max));
     } else {
@@ -325,15 +322,29 @@ async fn service(k: &Kubectl<'_>, kind: &str) -> Result<(), Error> {
     if cluster_ip != "None" && tcp.is_empty() && kind != "ExternalName" {
         return Err(Error::text("at least one tcp port specifier must be provided"));
     }
+    let external = f.str("external-name");
+    if kind == "ExternalName" && !::api::names::dns1123_subdomain(external).is_empty() {
+        return Err(Error::text(format!("invalid service external name {external}")));
+    }
     let mut ports = Vec::new();
     for t in &tcp {
         let (port, target) = match t.split_once(':') {
             Some((p, t)) => (p, t),
             None => (t.as_str(), t.as_str()),
         };
+        // What stands behind a second colon is not looked at.
+        let target = target.split(':').next().unwrap_or_default();
+        let wrong = match target.parse::<i64>() {
+            _ if target == port => Vec::new(),
+            Ok(number) => ::api::names::port_number(number),
+            Err(_) => ::api::names::port_name(target),
+        };
         let Ok(number) = port.parse::<i64>() else {
             return Err(Error::text(format!("strconv.ParseUint: parsing {}: invalid syntax", quote(port))));
         };
+        if !wrong.is_empty() {
+            return Err(Error::text(wrong.join(",")));
+        }
         let mut p = object([
             ("name", t.replace(':', "-").into()),
             ("port", number.into()),

@@ -21,6 +21,9 @@ pub async fn diff(k: &Kubectl<'_>) -> Result<(), Error> {
     if !k.args().is_empty() {
         return Err(failed(k.usage_error(&format!("Unexpected args: [{}]", k.args().join(" ")))));
     }
+    if k.flags.bool("force-conflicts") && !k.flags.bool("server-side") {
+        return Err(failed(Error::text("--force-conflicts only works with --server-side")));
+    }
     if k.flags.list("filename").is_empty() {
         return Err(failed(Error::text("must specify one of -f and -k")));
     }

@@ -20,9 +20,8 @@ pub async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
         let done = async {
             let info = item?;
             let mut service = make(k, &info)?;
-            let overrides = k.flags.str("overrides");
-            if !overrides.is_empty() {
-                super::run::override_with(&mut service, overrides)?;
+            {
+                super::run::override_with(k, &mut service)?;
             }
             if dry_run == DryRun::Client {
                 if k.explicit_namespace() {

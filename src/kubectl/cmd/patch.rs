@@ -97,7 +97,7 @@ pub async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
 }
 
 /// What a patch makes of an object, without a server.
-fn offline(object: &Value, kind: PatchType, body: &str) -> Result<Value, Error> {
+pub fn offline(object: &Value, kind: PatchType, body: &str) -> Result<Value, Error> {
     let patch = Value::parse(body).map_err(Error::text)?;
     let (o, p) = (object.to_api(), patch.to_api());
     let made = match kind {

@@ -50,6 +50,10 @@ pub async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
                 return Ok(info);
             }
             let (m, ns, name) = (info.mapping.clone(), info.namespace.clone(), info.name.clone());
+            if name.is_empty() {
+                let text = Error::text("resource name may not be empty");
+                return Err(if force { text } else { text.with_source("replacing", &info.source) });
+            }
             if force {
                 let grace = f.int("grace-period");
                 let options = Delete {
@@ -59,7 +63,8 @@ pub async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
                 };
                 match k.delete(&m, &ns, &name, &options).await {
                     Ok(_) => {
-                        k.out(&format!("{} \"{name}\" deleted\n", m.printed_kind()));
+                        let from = if ns.is_empty() { String::new() } else { format!(" from {ns} namespace") };
+                        k.out(&format!("{} \"{name}\" deleted{from}\n", m.printed_kind()));
                         while !k.get(&m, &ns, &name, "").await.is_err_and(|e| e.is_not_found()) {
                             k.ctx.sleep(Duration::from_secs(1)).await;
                         }

@@ -53,6 +53,11 @@ async fn revisions(k: &Kubectl<'_>, info: &Info) -> Result<BTreeMap<i64, Value>,
             let list = k.list(&m, &info.namespace, &labels, "").await?;
             Ok(list.into_iter().filter(owned_by).map(|r| (r.int("revision"), r)).collect())
         }
+        // Kinds that are known to have pods, and no history.
+        "ReplicaSet" | "Job" | "CronJob" | "Pod" | "ReplicationController" => Err(Error::text(format!(
+            "no history viewer has been implemented for {}",
+            quote(&crate::mapping::qualified(kind, &info.mapping.group))
+        ))),
         _ => Err(Error::text(format!(
             "error retrieving history for {}, no visitor method exists for {{{}}}",
             quote(&crate::mapping::qualified(kind, &info.mapping.group)),
@@ -163,6 +168,10 @@ async fn rollback(k: &Kubectl<'_>, info: &Info, dry_run: DryRun) -> Result<Strin
         return Err(not_found());
     }
     let kind = info.mapping.kind.as_str();
+    if matches!(kind, "ReplicaSet" | "Job" | "CronJob" | "Pod" | "ReplicationController") {
+        let kind = quote(&crate::mapping::qualified(kind, &info.mapping.group));
+        return Err(Error::text(format!("no rollbacker has been implemented for {kind}")));
+    }
     if !matches!(kind, "Deployment" | "DaemonSet" | "StatefulSet") {
         return Err(Error::text(format!(
             "error retrieving rollbacker for {}, no visitor method exists for {{{}}}",

@@ -9,35 +9,25 @@ use crate::print::object::for_write;
 use crate::server::{Delete, Piece, Write};
 use crate::session::Kubectl;
 use crate::value::{Value, object};
-use ::api::rest::LogOptions;
+use ::api::rest::{LogOptions, PatchType};
 use ::api::{Str, Time};
 use std::time::Duration;
 
-/// Lays an inline JSON override over an object, as a JSON merge patch.
-pub fn override_with(o: &mut Value, text: &str) -> Result<(), Error> {
-    let patch = Value::parse(text).map_err(|_| Error::text("Invalid JSON Patch"))?;
-    merge(o, &patch);
-    Ok(())
-}
-
-/// RFC 7386.
-fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(p) = patch else {
-        *into = patch.clone();
-        return;
+/// Lays `--overrides` over an object in the way of `--override-type`; the result is what its Go type makes of it.
+pub fn override_with(k: &Kubectl<'_>, o: &mut Value) -> Result<(), Error> {
+    let text = k.flags.str("overrides");
+    if text.is_empty() {
+        return Ok(());
+    }
+    let kind = match k.flags.str("override-type") {
+        "json" => PatchType::Json,
+        "" | "merge" => PatchType::Merge,
+        "strategic" => PatchType::Strategic,
+        other => return Err(Error::text(format!("invalid override type: {other}"))),
     };
-    if !matches!(into, Value::Object(_)) {
-        *into = Value::object();
-    }
-    if let Value::Object(m) = into {
-        for (k, v) in p {
-            if v.is_null() {
-                m.remove(k);
-            } else {
-                merge(m.entry(k.clone()).or_default(), v);
-            }
-        }
-    }
+    Value::parse(text).map_err(|_| Error::text("Invalid JSON Patch"))?;
+    *o = crate::resource::typed(&super::patch::offline(o, kind, text)?);
+    Ok(())
 }
 
 /// Whether a text is an image reference (distribution/reference's grammar).
@@ -89,6 +79,11 @@ pub fn is_reference(image: &str) -> bool {
 pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
     let dry_run = DryRun::of(f)?;
+    let bad: Vec<String> =
+        f.list("annotations").into_iter().filter(|a| !a.contains('=') || a.starts_with('=')).collect();
+    if !bad.is_empty() {
+        return Err(Error::text(format!("invalid annotations format: {}", bad.join(", "))));
+    }
     let attach = f.bool("attach") || (f.bool("stdin") && !f.changed("attach"));
     let policy = f.str("image-pull-policy");
     if !["", "Always", "IfNotPresent", "Never"].contains(&policy) {
@@ -101,6 +96,9 @@ pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(Error::text(format!(
             "invalid restart policy: {restart}, valid values are: Always, OnFailure, Never"
         )));
+    }
+    if f.duration("pod-running-timeout") <= 0 {
+        return Err(Error::text("--pod-running-timeout must be higher than zero"));
     }
     let Some(name) = k.args().first().filter(|_| f.dash != Some(0)) else {
         return Err(Error::text("NAME is required for run"));
@@ -179,9 +177,7 @@ pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
     pod.set("spec/dnsPolicy", "ClusterFirst");
     pod.set("spec/restartPolicy", restart);
     pod.set("status", Value::object());
-    if !f.str("overrides").is_empty() {
-        override_with(&mut pod, f.str("overrides"))?;
-    }
+    override_with(k, &mut pod)?;
     let mut made = vec![("pods", send(k, "pods", pod, dry_run).await?)];
     if f.bool("expose") {
         let n = port.parse::<i64>().unwrap_or(0);

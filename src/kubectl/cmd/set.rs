@@ -55,7 +55,8 @@ pub async fn update(
     infos: Vec<Info>,
     what: &str,
     failed: &str,
-    change: &mut dyn FnMut(&mut Value, &mut Vec<Error>),
+    always: bool,
+    change: &mut dyn FnMut(&str, &mut Value, &mut Vec<Error>),
 ) -> Result<(), Error> {
     let dry_run = DryRun::of(&k.flags)?;
     let mut printer = for_write(k, &dry_run.operation(what))?;
@@ -71,10 +72,10 @@ pub async fn update(
             continue;
         };
         let mut wanted = info.object.clone();
-        change(wanted.slot(path), &mut errors);
+        change(&info.object_name(), wanted.slot(path), &mut errors);
         let schema = merge::schema_of(&info.mapping.api_version(), &info.mapping.kind);
         let patch = merge::two_way(&info.object, &wanted, schema).to_json();
-        if patch != "{}" {
+        if patch != "{}" || always {
             patches.push((info, wanted, patch));
         }
     }
@@ -103,7 +104,7 @@ pub async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
     let mut images: Vec<(String, String)> = Vec::new();
     for p in &pairs {
         match p.split_once('=') {
-            Some((name, image)) if !name.is_empty() && !image.is_empty() => {
+            Some((name, image)) if !name.is_empty() => {
                 images.push((name.into(), image.into()));
             }
             _ => return Err(Error::text(format!("invalid image format: {p}"))),
@@ -126,25 +127,32 @@ pub async fn image(k: &Kubectl<'_>) -> Result<(), Error> {
         ));
     }
     Error::aggregate(errors)?;
-    update(k, infos, "image updated", "failed to patch image update to pod template: ", &mut |spec, errors| {
-        for (name, image) in &images {
-            let mut found = false;
-            for list in ["initContainers", "containers"] {
-                if !spec.has(list) {
-                    continue;
-                }
-                for c in spec.list_mut(list) {
-                    if name == "*" || c.str("name") == name {
-                        found = true;
-                        c.set("image", image.as_str());
+    update(
+        k,
+        infos,
+        "image updated",
+        "failed to patch image update to pod template: ",
+        false,
+        &mut |_, spec, errors| {
+            for (name, image) in &images {
+                let mut found = false;
+                for list in ["initContainers", "containers"] {
+                    if !spec.has(list) {
+                        continue;
+                    }
+                    for c in spec.list_mut(list) {
+                        if name == "*" || c.str("name") == name {
+                            found = true;
+                            c.set("image", image.as_str());
+                        }
                     }
                 }
+                if !found {
+                    errors.push(Error::text(format!("error: unable to find container named {}", quote(name))));
+                }
             }
-            if !found {
-                errors.push(Error::text(format!("error: unable to find container named {}", quote(name))));
-            }
-        }
-    })
+        },
+    )
     .await
 }
 
@@ -185,7 +193,8 @@ pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
         infos,
         "resource requirements updated",
         "failed to patch resources update to pod template ",
-        &mut |spec, errors| {
+        false,
+        &mut |_, spec, errors| {
             let mut found = false;
             for list in ["containers", "initContainers"] {
                 if !spec.has(list) {

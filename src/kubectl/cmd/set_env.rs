@@ -17,7 +17,7 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
     if f.bool("all") && !f.str("selector").is_empty() {
         return Err(Error::text("cannot set --all and --selector at the same time"));
     }
-    let is_env = |a: &str| a.contains('=') || (a.len() > 1 && a.ends_with('-'));
+    let is_env = |a: &str| a.find('=').is_some_and(|at| at > 0) || a.ends_with('-');
     let (mut resources, mut args) = (Vec::new(), f.list("env"));
     let given = args.len();
     for a in k.args() {
@@ -46,14 +46,33 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     let mut set: Vec<Value> = Vec::new();
     let mut remove: Vec<String> = Vec::new();
+    let mut modified: Vec<&str> = Vec::new();
     for a in &args {
+        let variable = |(name, value): (&str, &str)| object([("name", name.into()), ("value", value.into())]);
         match a.split_once('=') {
-            Some((name, value)) if !name.is_empty() => {
-                set.push(object([("name", name.into()), ("value", value.into())]));
+            _ if a == "-" => {
+                let text = k.io.stdin();
+                let text = String::from_utf8_lossy(&text);
+                let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+                set.extend(lines.filter_map(|line| line.split_once('=')).map(variable));
             }
-            None if a.ends_with('-') => remove.push(a.trim_end_matches('-').to_string()),
-            _ => return Err(Error::text(format!("{} is not a valid key name", quote(a)))),
+            Some((name, value)) => {
+                let wrong = ::api::names::env_var_name(name);
+                if !wrong.is_empty() {
+                    let text = format!("{} is not a valid key name: {}", quote(name), wrong.join(";"));
+                    return Err(Error::text(text));
+                }
+                set.push(variable((name, value)));
+                modified.push(name);
+            }
+            None => match a.strip_suffix('-') {
+                Some(name) => remove.push(name.to_string()),
+                None => return Err(Error::text(format!("unknown environment variable: {a}"))),
+            },
         }
+    }
+    if remove.iter().any(|name| modified.contains(&name.as_str())) {
+        return Err(Error::text("can not both modify and remove the same environment variable in the same command"));
     }
     if !from.is_empty() {
         let keys = f.list("keys");
@@ -153,7 +172,7 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let overwrite = f.bool("overwrite");
-    update(k, infos, "env updated", "failed to patch env update to pod template: ", &mut |spec, errors| {
+    update(k, infos, "env updated", "failed to patch env update to pod template: ", false, &mut |of, spec, errors| {
         for list in ["containers", "initContainers"] {
             if !spec.has(list) {
                 continue;
@@ -162,16 +181,15 @@ pub async fn env(k: &Kubectl<'_>) -> Result<(), Error> {
                 if !selects(&pattern, c.str("name")) {
                     continue;
                 }
-                if !overwrite {
-                    for e in &set {
-                        let name = e.str("name");
-                        if let Some(old) = c.list("env").iter().find(|o| o.str("name") == name) {
-                            errors.push(Error::text(format!(
-                                "'{name}' already has a value ({}), and --overwrite is false",
-                                old.str("value")
-                            )));
-                        }
-                    }
+                let has_other = |e: &Value| {
+                    c.list("env").iter().find(|o| o.str("name") == e.str("name") && o.str("value") != e.str("value"))
+                };
+                if let Some(old) = set.iter().filter(|_| !overwrite).find_map(has_other) {
+                    let (name, value) = (old.str("name"), old.str("value"));
+                    errors.push(Error::text(format!(
+                        "error: {of} '{name}' already has a value ({value}), and --overwrite is false\n"
+                    )));
+                    return;
                 }
                 apply(c);
             }

@@ -46,29 +46,35 @@ pub async fn selector(k: &Kubectl<'_>) -> Result<(), Error> {
     let Some((last, resources)) = k.args().split_last() else {
         return Err(Error::text("one selector is required"));
     };
+    let selector = crate::selector::to_object(last)?;
     let infos = find(k, resources).await?;
-    let mut pairs = Value::object();
-    let mut other = None;
-    for part in last.split(',').filter(|p| !p.is_empty()) {
-        match part.split_once('=') {
-            Some((key, value)) => {
-                pairs.set_key("", key.trim().trim_end_matches('!'), value.trim_start_matches('=').trim())
-            }
-            None => other = Some(part.to_string()),
-        }
-    }
+    let other: Vec<String> = selector
+        .list("matchExpressions")
+        .iter()
+        .map(|e| {
+            let values: Vec<&str> = e.list("values").iter().filter_map(Value::as_str).collect();
+            format!("{{{} {} [{}]}}", e.str("key"), e.str("operator"), values.join(" "))
+        })
+        .collect();
     let (mut changed, mut errors) = (Vec::new(), Vec::new());
     for info in infos {
         if info.mapping.kind != "Service" {
             errors.push(Error::text("setting a selector is only supported for Services"));
             continue;
         }
-        if let Some(part) = &other {
-            errors.push(Error::text(format!("match expression [{part}] not supported on this object")));
+        if !other.is_empty() {
+            let text = format!("match expression [{}] not supported on this object", other.join(" "));
+            errors.push(Error::text(text));
             continue;
         }
-        let mut wanted = info.object.clone();
-        wanted.set("spec/selector", pairs.clone());
+        let (mut info, mut wanted) = (info.clone(), info.object.clone());
+        wanted.set("spec/selector", selector.at("matchLabels").clone());
+        let version = k.flags.str("resource-version");
+        if !version.is_empty() {
+            // It is always sent.
+            info.object.remove_key("metadata", "resourceVersion");
+            wanted.set("metadata/resourceVersion", version);
+        }
         changed.push((info, wanted));
     }
     send(k, changed, "selector updated", "", errors).await
@@ -82,7 +88,7 @@ pub async fn service_account(k: &Kubectl<'_>) -> Result<(), Error> {
     local_dry_run(k)?;
     let resources = if k.flags.bool("local") { &[] } else { resources };
     let infos = find(k, resources).await?;
-    update(k, infos, "serviceaccount updated", "failed to patch ServiceAccountName ", &mut |spec, _| {
+    update(k, infos, "serviceaccount updated", "failed to patch ServiceAccountName ", true, &mut |_, spec, _| {
         spec.set("serviceAccountName", name.as_str());
     })
     .await
@@ -124,8 +130,8 @@ pub async fn subject(k: &Kubectl<'_>) -> Result<(), Error> {
     for info in infos {
         if !matches!(info.mapping.kind.as_str(), "RoleBinding" | "ClusterRoleBinding") {
             errors.push(Error::text(format!(
-                "error: {}\n setting subjects is only supported for RoleBinding/ClusterRoleBinding\n",
-                info.printed_name()
+                "error: {} setting subjects is only supported for RoleBinding/ClusterRoleBinding\n",
+                if f.bool("local") { format!("{}\n", info.printed_name()) } else { info.object_name() }
             )));
             continue;
         }

@@ -44,9 +44,38 @@ fn write(v: &Value, depth: usize, out: &mut String) {
             }
             out.push_str(&format!("{}]", "  ".repeat(depth)));
         }
-        Value::String(s) => out.push_str(&crate::print::human::quote(s)),
+        Value::String(s) => text(s, &indent, out),
         other => out.push_str(&other.to_json()),
     }
+}
+
+/// A text in quotes; one of several lines is folded, each of its lines at the indent and one space more.
+fn text(s: &str, indent: &str, out: &mut String) {
+    let escaped = |line: &str| -> String {
+        let parts: Vec<String> = line
+            .split('\t')
+            .map(|part| {
+                let quoted = crate::print::human::quote(part);
+                quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_string()
+            })
+            .collect();
+        parts.join("\t")
+    };
+    out.push('"');
+    if !s.contains('\n') {
+        out.push_str(&escaped(s));
+        return out.push('"');
+    }
+    out.push_str("\\\n");
+    for line in s.split_inclusive('\n') {
+        let bare = line.strip_suffix('\n');
+        out.push_str(indent);
+        out.push(if bare.unwrap_or(line).starts_with(char::is_whitespace) { '\\' } else { ' ' });
+        out.push_str(&escaped(bare.unwrap_or(line)));
+        out.push_str(if bare.is_some() { "\\n\\\n" } else { "\\\n" });
+    }
+    out.push_str(indent);
+    out.push('"');
 }
 
 /// A key, in quotes when YAML could read it as something else.

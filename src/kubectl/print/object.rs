@@ -64,6 +64,9 @@ pub fn by_format(k: &Kubectl<'_>, format: &str, allowed: &str) -> Result<Printer
             .map(|b| String::from_utf8_lossy(&b).into_owned())
             .map_err(|e| Error::text(format!("error reading --template {value}, open {value}: {e}")))
     };
+    let lower = format.to_lowercase();
+    let simple = matches!(lower.as_str(), "json" | "yaml" | "kyaml" | "name");
+    let (head, format) = if simple { (lower.as_str(), lower.as_str()) } else { (head, format) };
     match head {
         "json" if head == format => return Ok(Printer::Json),
         "yaml" if head == format => return Ok(Printer::Yaml(0)),
