@@ -347,6 +347,7 @@ impl Builder {
         let mut mappings: Vec<Rc<Mapping>> = Vec::new();
         for r in &self.resources {
             let m = mapper.for_argument(r)?;
+            warn(k, mapper, r);
             if !mappings.contains(&m) {
                 mappings.push(m);
             }
@@ -444,6 +445,7 @@ impl Builder {
         let mut resolved = Vec::new();
         for (resource, name) in tuples {
             let m = mapper.for_argument(&resource)?;
+            warn(k, mapper, &resource);
             if m.namespaced && self.namespace.is_empty() {
                 return Err(Error::text(if self.all_namespaces {
                     "a resource cannot be retrieved by name across all namespaces"
@@ -789,6 +791,13 @@ fn not_validated(source: &str, why: &str) -> Error {
         "error validating {}: error validating data: {why}; if you choose to ignore these errors, turn validation off with --validate=false",
         quote(source)
     ))
+}
+
+/// Says what else a short name could stand for.
+pub fn warn(k: &Kubectl<'_>, mapper: &Mapper, typed: &str) {
+    if let Some(text) = mapper.ambiguous(typed) {
+        k.err(&format!("Warning: {text}\n"));
+    }
 }
 
 /// What is said of an object that isn't there: that its namespace isn't, where that is so (`Info.Get`).

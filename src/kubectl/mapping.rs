@@ -69,6 +69,15 @@ pub struct Mapper {
 }
 
 impl Mapper {
+    /// What else a short name could stand for, in words.
+    pub fn ambiguous(&self, typed: &str) -> Option<String> {
+        let mut found = self.resources.iter().filter(|m| m.short_names.iter().any(|short| short == typed));
+        let first = found.next()?;
+        let other = found.find(|m| (&m.group, &m.plural) != (&first.group, &first.plural))?;
+        let other = qualified(&other.plural, &other.group);
+        Some(format!("short name {} could also match lower priority resource {other}", quote(typed)))
+    }
+
     /// The mapping of what a user typed: `po`, `pods`, `pod`, `deployments.apps`, `deployments.v1.apps`, `Pod`.
     pub fn for_argument(&self, typed: &str) -> Result<Rc<Mapping>, Error> {
         self.find_argument(typed).ok_or_else(|| {

@@ -19,7 +19,7 @@ pub fn incoming(object: Box<dyn Object>) -> Box<dyn Object> {
         return Box::new(event_in(event));
     }
     if let Some(hpa) = object.downcast_ref::<api::autoscaling_v1::HorizontalPodAutoscaler>() {
-        return Box::new(hpa_in(hpa));
+        return Box::new(super::autoscalers::incoming(hpa));
     }
     object
 }
@@ -38,7 +38,7 @@ pub fn outgoing(kind: &'static KindInfo, object: AnyRev) -> AnyRev {
     if kind == api::autoscaling_v1::HorizontalPodAutoscaler::KIND
         && let Some(hpa) = object.body.downcast_ref::<api::autoscaling_v2::HorizontalPodAutoscaler>()
     {
-        return AnyRev { revision: object.revision, body: Rc::new(hpa_out(hpa)) };
+        return AnyRev { revision: object.revision, body: Rc::new(super::autoscalers::outgoing(hpa)) };
     }
     object
 }
@@ -95,68 +95,6 @@ fn event_out(event: &Event) -> api::events_v1::Event {
         related: event.related.clone(),
         reporting_controller: event.reporting_component.clone(),
         reporting_instance: event.reporting_instance.clone(),
-        ..Default::default()
-    }
-}
-
-/// The metric that version 1 has a field for.
-const CPU: &str = "cpu";
-
-fn hpa_in(hpa: &api::autoscaling_v1::HorizontalPodAutoscaler) -> api::autoscaling_v2::HorizontalPodAutoscaler {
-    use api::autoscaling_v2 as v2;
-    let mut spec = v2::HorizontalPodAutoscalerSpec {
-        scale_target_ref: v2::CrossVersionObjectReference {
-            kind: hpa.spec.scale_target_ref.kind.clone(),
-            name: hpa.spec.scale_target_ref.name.clone(),
-            api_version: hpa.spec.scale_target_ref.api_version.clone(),
-        },
-        min_replicas: hpa.spec.min_replicas,
-        max_replicas: hpa.spec.max_replicas,
-        ..Default::default()
-    };
-    if let Some(percentage) = hpa.spec.target_cpu_utilization_percentage {
-        spec.metrics.make().push(v2::MetricSpec {
-            type_: "Resource".into(),
-            resource: v2::ResourceMetricSource {
-                name: CPU.into(),
-                target: v2::MetricTarget {
-                    type_: "Utilization".into(),
-                    average_utilization: Some(percentage),
-                    ..Default::default()
-                },
-            }
-            .into(),
-            ..Default::default()
-        });
-    }
-    v2::HorizontalPodAutoscaler { metadata: hpa.metadata.clone(), spec: spec.into(), ..Default::default() }
-}
-
-fn hpa_out(hpa: &api::autoscaling_v2::HorizontalPodAutoscaler) -> api::autoscaling_v1::HorizontalPodAutoscaler {
-    use api::autoscaling_v1 as v1;
-    let target = hpa.spec.metrics.iter().filter_map(|m| m.resource.get()).find(|r| &*r.name == CPU);
-    let current = hpa.status.current_metrics.iter().filter_map(|m| m.resource.get()).find(|r| &*r.name == CPU);
-    v1::HorizontalPodAutoscaler {
-        metadata: hpa.metadata.clone(),
-        spec: v1::HorizontalPodAutoscalerSpec {
-            scale_target_ref: v1::CrossVersionObjectReference {
-                kind: hpa.spec.scale_target_ref.kind.clone(),
-                name: hpa.spec.scale_target_ref.name.clone(),
-                api_version: hpa.spec.scale_target_ref.api_version.clone(),
-            },
-            min_replicas: hpa.spec.min_replicas,
-            max_replicas: hpa.spec.max_replicas,
-            target_cpu_utilization_percentage: target.and_then(|r| r.target.average_utilization),
-        }
-        .into(),
-        status: v1::HorizontalPodAutoscalerStatus {
-            observed_generation: hpa.status.observed_generation,
-            last_scale_time: hpa.status.last_scale_time,
-            current_replicas: hpa.status.current_replicas,
-            desired_replicas: hpa.status.desired_replicas,
-            current_cpu_utilization_percentage: current.and_then(|r| r.current.average_utilization),
-        }
-        .into(),
         ..Default::default()
     }
 }

@@ -1,6 +1,7 @@
 //! The generic registry: every kind is stored, listed and watched by the same code
 //! (apiserver's registry/generic and endpoints/handlers); `strategy` says what differs.
 
+mod autoscalers;
 pub mod body;
 mod budget;
 pub mod convert;

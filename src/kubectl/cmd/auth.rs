@@ -65,6 +65,7 @@ pub async fn can_i(k: &Kubectl<'_>) -> Result<(), Error> {
                 let (typed, name) = target.split_once('/').unwrap_or((target, ""));
                 let lower = typed.to_lowercase();
                 let found = (typed != "*").then(|| k.mapper().find_argument(&lower)).flatten();
+                crate::builder::warn(k, &k.mapper(), &lower);
                 match &found {
                     Some(m) => {
                         attributes.set("group", m.group.as_str());

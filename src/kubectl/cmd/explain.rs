@@ -35,6 +35,7 @@ pub async fn explain(k: &Kubectl<'_>) -> Result<(), Error> {
         .mapper()
         .find_argument(typed)
         .ok_or_else(|| Error::text(format!("{NO_PREFIX}the server doesn't have a resource type {}", quote(typed))))?;
+    crate::builder::warn(k, &k.mapper(), typed);
     let given = f.str("api-version");
     // Without a version the resource can have its group behind it.
     let behind = asked.strip_prefix(&qualified(&m.plural, &m.group)).filter(|_| given.is_empty());
