@@ -197,4 +197,12 @@ mod tests {
         let pods = [pod("b", "n1", Some(300)), pod("a", "n2", Some(400)), pod("c", "n3", Some(350))];
         assert_eq!(order(&pods, &pods), ["a", "b"]);
     }
+
+    // Kubernetes' comparison is no total order: equal times leave it to what follows, others to the power of two and
+    // the uid.
+    #[test]
+    fn a_crowd_of_all_ages_is_chosen_from() {
+        let pods: Vec<_> = (0..200).map(|i| pod(&format!("p{}", i * 7919 % 200), "n1", Some(300 + i % 23))).collect();
+        assert_eq!(pods_to_delete(&pods, &pods, 150, NOW).len(), 150);
+    }
 }
