@@ -452,6 +452,7 @@ impl Player {
                     stdin: Rc::new(RemoteInput(remote.clone())),
                     stdout: Rc::new(RemoteOutput(remote.clone(), Frame::Stdout)),
                     stderr: Rc::new(RemoteOutput(remote.clone(), Frame::Stderr)),
+                    family: Default::default(),
                 };
                 let running = self.world.run(process);
                 Some(Client::Program { remote, running, until: now + COMMAND_BOUND })

@@ -243,11 +243,13 @@ async fn run_test(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     Flow::Next
 }
 
-async fn export(shell: &mut Shell, arguments: &[String], _: &Io) -> Flow {
+async fn export(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     for word in arguments.iter().skip(1).filter(|w| !w.starts_with('-')) {
         let name = match word.split_once('=') {
             Some((name, value)) => {
-                shell.variables.insert(name.into(), value.into());
+                if let Err(complaint) = shell.assign(name, value.into()) {
+                    return shell.fail(&complaint, io).await;
+                }
                 name
             }
             None => word,
@@ -258,9 +260,11 @@ async fn export(shell: &mut Shell, arguments: &[String], _: &Io) -> Flow {
     Flow::Next
 }
 
-async fn local(shell: &mut Shell, arguments: &[String], _: &Io) -> Flow {
+async fn local(shell: &mut Shell, arguments: &[String], io: &Io) -> Flow {
     for (name, value) in arguments.iter().skip(1).filter_map(|w| w.split_once('=')) {
-        shell.variables.insert(name.into(), value.into());
+        if let Err(complaint) = shell.assign(name, value.into()) {
+            return shell.fail(&complaint, io).await;
+        }
     }
     shell.status = 0;
     Flow::Next

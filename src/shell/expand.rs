@@ -8,6 +8,9 @@ use crate::process::{Files, LocalFuture, Output};
 use crate::syntax::{List, Operation, Part, Word};
 use std::rc::Rc;
 
+/// How much one command line may become: characters, and fields twice. A shell that wants more has no memory for it.
+pub(crate) const ROOM: usize = 1 << 20;
+
 /// Characters with their quotedness.
 type Chars = Vec<(char, bool)>;
 
@@ -18,21 +21,36 @@ struct Fields {
     current: Chars,
     /// Whether the current field stands even if it is empty.
     open: bool,
+    /// What they have grown to; beyond the room nothing is kept.
+    size: usize,
 }
 
 impl Fields {
     fn text(&mut self, text: &str, quoted: bool) {
         self.open |= quoted || !text.is_empty();
-        self.current.extend(text.chars().map(|c| (c, quoted)));
+        if self.grow(text.len()) {
+            self.current.extend(text.chars().map(|c| (c, quoted)));
+        }
     }
     fn cut(&mut self) {
-        if self.open {
+        if self.open && self.grow(2) {
             self.done.push(std::mem::take(&mut self.current));
         }
         self.open = false;
     }
+    /// Whether there is room for so much more.
+    fn grow(&mut self, more: usize) -> bool {
+        self.size = self.size.saturating_add(more);
+        self.size <= ROOM
+    }
+    fn fit(&self, shell: &Shell) -> Result<(), String> {
+        if self.size <= ROOM { Ok(()) } else { Err(shell.out_of_memory(self.size)) }
+    }
     /// Adds the result of an unquoted expansion, split at `ifs`.
     fn split(&mut self, text: &str, ifs: &str) {
+        if !self.grow(text.len()) {
+            return;
+        }
         let white = |c: char| ifs.contains(c) && c.is_whitespace();
         let mut after_white = false;
         for c in text.chars() {
@@ -57,11 +75,19 @@ impl Fields {
 /// The fields that words become.
 pub(crate) async fn fields(shell: &mut Shell, words: &[Word], io: &Io) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
+    let mut size = 0;
     for word in words {
-        for word in braces(word) {
-            let mut fields = Fields::default();
+        let mut room = ROOM / 16;
+        let choices = braces(word, &mut room);
+        if room == 0 {
+            return Err(shell.out_of_memory(ROOM));
+        }
+        for word in choices {
+            let mut fields = Fields { size, ..Fields::default() };
             expand(shell, &word, io, &mut fields, true).await?;
             fields.cut();
+            fields.fit(shell)?;
+            size = fields.size;
             for field in fields.done {
                 all.extend(file_names(shell, field));
             }
@@ -83,6 +109,7 @@ pub(crate) async fn pattern(shell: &mut Shell, word: &Word, io: &Io) -> Result<P
 async fn chars(shell: &mut Shell, word: &Word, io: &Io) -> Result<Chars, String> {
     let mut fields = Fields::default();
     expand(shell, word, io, &mut fields, false).await?;
+    fields.fit(shell)?;
     let mut all = Chars::new();
     for mut field in fields.done {
         all.append(&mut field);
@@ -92,8 +119,8 @@ async fn chars(shell: &mut Shell, word: &Word, io: &Io) -> Result<Chars, String>
     Ok(all)
 }
 
-/// bash's `a{b,c}d` and `{1..3}` in unquoted text.
-fn braces(word: &Word) -> Vec<Word> {
+/// bash's `a{b,c}d` and `{1..3}` in unquoted text; fewer words where they are more than there is room for.
+fn braces(word: &Word, room: &mut usize) -> Vec<Word> {
     for (i, part) in word.iter().enumerate() {
         let Part::Text(text, false) = part else { continue };
         let Some(choices) = text.find('{').and_then(|open| {
@@ -109,10 +136,14 @@ fn braces(word: &Word) -> Vec<Word> {
             let mut next: Word = word.get(..i).unwrap_or_default().to_vec();
             next.push(Part::Text(format!("{before}{choice}{after}"), false));
             next.extend_from_slice(word.get(i + 1..).unwrap_or_default());
-            words.extend(braces(&next));
+            if *room == 0 {
+                break;
+            }
+            words.extend(braces(&next, room));
         }
         return words;
     }
+    *room = room.saturating_sub(1);
     vec![word.clone()]
 }
 
@@ -237,7 +268,7 @@ async fn parameter(
         Operation::Assign(colon, word) => {
             if missing(*colon) {
                 let value = one(shell, word, io).await?;
-                shell.variables.insert(name.into(), value.clone());
+                shell.assign(name, value.clone())?;
                 value
             } else {
                 current.unwrap_or_default()
@@ -254,18 +285,15 @@ async fn parameter(
         Operation::Prefix(longest, word) => {
             let chars: Vec<char> = current.unwrap_or_default().chars().collect();
             let pattern = pattern(shell, word, io).await?;
-            let fits = |n: &usize| pattern.matches(chars.get(..*n).unwrap_or_default());
-            let mut sizes = 0..=chars.len();
-            let cut = if *longest { sizes.rev().find(fits) } else { sizes.find(fits) }.unwrap_or(0);
+            let cut = pattern.beginning(&chars, *longest).unwrap_or(0);
             chars.get(cut..).unwrap_or_default().iter().collect()
         }
         Operation::Suffix(longest, word) => {
             let chars: Vec<char> = current.unwrap_or_default().chars().collect();
             let pattern = pattern(shell, word, io).await?;
-            let fits = |n: &usize| pattern.matches(chars.get(*n..).unwrap_or_default());
-            let mut sizes = 0..=chars.len();
-            let cut = if *longest { sizes.find(fits) } else { sizes.rev().find(fits) }.unwrap_or(chars.len());
-            chars.get(..cut).unwrap_or_default().iter().collect()
+            let backwards: Vec<char> = chars.iter().rev().copied().collect();
+            let cut = pattern.backwards().beginning(&backwards, *longest).unwrap_or(0);
+            chars.get(..chars.len() - cut).unwrap_or_default().iter().collect()
         }
         Operation::Replace(all, word, with) => {
             let pattern = pattern(shell, word, io).await?;
@@ -296,20 +324,17 @@ async fn nested(
 fn replace(text: &str, pattern: &Pattern, with: &str, all: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::new();
-    let (mut at, mut done) = (0, false);
-    while at < chars.len() {
-        let found = if done && !all {
-            None
-        } else {
-            (at + 1..=chars.len()).rev().find(|end| pattern.matches(chars.get(at..*end).unwrap_or_default()))
-        };
+    let (mut at, mut over) = (0, false);
+    while at < chars.len() && out.len() <= ROOM {
+        let found = if over { Err(true) } else { pattern.beginning(chars.get(at..).unwrap_or_default(), true) };
         match found {
-            Some(end) => {
+            Ok(taken) if taken > 0 => {
                 out.push_str(with);
-                at = end;
-                done = true;
+                at += taken;
+                over = !all;
             }
-            None => {
+            _ => {
+                over |= found == Err(true);
                 out.extend(chars.get(at));
                 at += 1;
             }
@@ -320,7 +345,7 @@ fn replace(text: &str, pattern: &Pattern, with: &str, all: bool) -> String {
 
 async fn substitute(shell: &mut Shell, list: &Rc<List>, io: &Io) -> Result<String, String> {
     let buffer = Rc::new(crate::process::Buffer::default());
-    let mut inner = shell.inner();
+    let mut inner = shell.fork().await?;
     let own = Io { stdin: io.stdin.clone(), stdout: buffer.clone() as Rc<dyn Output>, stderr: io.stderr.clone() };
     inner.list(list, &own).await;
     inner.finish(&own).await;

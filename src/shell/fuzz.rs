@@ -233,6 +233,7 @@ fn run_for(text: &str, seconds: u64) {
             stdin: Rc::new(Bytes::default()),
             stdout: out.clone(),
             stderr: out.clone(),
+            family: Default::default(),
         };
         sim.start(host, "sh", move |ctx| async move {
             sh(ctx, process, Rc::new(tools::Standard(dialect)), dialect, Signals::default()).await;

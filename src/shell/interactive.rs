@@ -182,6 +182,7 @@ mod tests {
                 stdin: Rc::new(input),
                 stdout: output.clone(),
                 stderr: output,
+                family: Default::default(),
             };
             ended.set(Some(crate::sh(ctx, process, Rc::new(Root(prompt)), dialect, Signals::default()).await));
         });

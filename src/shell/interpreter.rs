@@ -4,7 +4,7 @@ use crate::builtins;
 use crate::environment::Environment;
 use crate::expand;
 use crate::jobs::Job;
-use crate::process::{Bytes, FileError, Files, Input, LocalFuture, Output, Process, Program, pipe};
+use crate::process::{Bytes, Family, FileError, Files, Input, LocalFuture, Output, Process, Program, pipe};
 use crate::signals::Signals;
 use crate::syntax::{
     self, Aliases, AndOr, Command, Joint, List, Part, Pipeline, Redirected, Redirection, RedirectionKind, Word,
@@ -112,20 +112,23 @@ pub struct Shell {
     asked: u32,
     pub(crate) jobs: Rc<RefCell<Vec<Job>>>,
     pub(crate) last_job: u32,
-    depth: u32,
     /// Whether somebody types its lines.
     pub(crate) interactive: bool,
     /// Whether it is a part of another shell's process: signals to that are not for it.
     pub(crate) subshell: bool,
+    family: Family,
 }
 
-/// How deep functions, evals and substitutions may call each other: polls of futures nest on the stack, which is
-/// small in wasm.
-const CALL_DEPTH: u32 = 24;
 /// Lines that are remembered at most (bash's HISTSIZE).
 const HISTORY: usize = 500;
 /// Jobs that are remembered at most.
 const JOBS: usize = 256;
+/// Bytes that the values of a shell's variables may be, all together.
+const MEMORY: usize = 4 << 20;
+/// The status of a command for which there is no process.
+const NO_FORK: i32 = 254;
+/// A shell and what it starts are so many processes at most; each level of a call counts as one.
+const PROCESSES: usize = 512;
 
 impl Shell {
     /// A shell for the process `start`, whose arguments, environment, directory and files it takes over.
@@ -156,18 +159,48 @@ impl Shell {
             asked: 0,
             jobs: Rc::default(),
             last_job: 0,
-            depth: 0,
             interactive: false,
             subshell: false,
+            family: start.family.clone(),
         }
     }
-    /// A shell in this one: what it does to itself stays there, and of the traps it has those that ignore.
-    pub(crate) fn inner(&self) -> Self {
+    /// A shell in this one: what it does to itself stays there, and of the traps it has those that ignore. A complaint
+    /// where there are too many already.
+    pub(crate) async fn fork(&self) -> Result<Self, String> {
+        if self.family.members() >= PROCESSES {
+            return Err(match self.dialect {
+                Dialect::Bash => "fork: Resource temporarily unavailable".into(),
+                Dialect::Busybox => "can't fork: Resource temporarily unavailable".into(),
+            });
+        }
         let mut inner = self.clone();
+        let wait = self.family.fork();
+        if wait > sim::Duration::ZERO {
+            self.ctx.sleep(wait).await;
+        }
         inner.subshell = true;
         inner.aliases = Rc::new(RefCell::new(self.aliases.borrow().clone()));
         inner.traps.retain(|_, action| action.is_empty());
-        inner
+        Ok(inner)
+    }
+    /// The complaint of a shell that would need so many bytes.
+    pub(crate) fn out_of_memory(&self, bytes: usize) -> String {
+        match self.dialect {
+            Dialect::Bash => format!("xrealloc: cannot allocate {bytes} bytes"),
+            Dialect::Busybox => "out of memory".into(),
+        }
+    }
+    /// Sets a variable, if there is memory for its value.
+    pub(crate) fn assign(&mut self, name: &str, value: String) -> Result<(), String> {
+        // Only what is large is worth counting for.
+        if value.len() > 4096 {
+            let others: usize = self.variables.values().map(String::len).sum();
+            if others + value.len() > MEMORY {
+                return Err(self.out_of_memory(others + value.len()));
+            }
+        }
+        self.variables.insert(name.into(), value);
+        Ok(())
     }
     /// The status of the last command.
     pub fn status(&self) -> i32 {
@@ -215,6 +248,7 @@ impl Shell {
     }
     /// Runs the text of a program; what comes after it.
     pub async fn run(&mut self, text: &str, io: &Io) -> Flow {
+        self.family.rest();
         // bash replaces aliases only where somebody types.
         let on = self.interactive || self.dialect == Dialect::Busybox;
         let read = if on { syntax::parse(text, &self.aliases.borrow()) } else { syntax::parse(text, &Aliases::new()) };
@@ -301,10 +335,19 @@ impl Shell {
         Flow::Next
     }
     async fn background(&mut self, and_or: &AndOr, io: &Io) {
+        let status = Rc::new(Cell::new(None));
+        let mut inner = match self.fork().await {
+            Ok(inner) => inner,
+            Err(complaint) => {
+                io.complain(&self.complaint(&complaint)).await;
+                self.status = NO_FORK;
+                return;
+            }
+        };
         self.last_job += 1;
         let id = 100 + self.last_job;
-        let status = Rc::new(Cell::new(None));
-        let (mut inner, result) = (self.inner(), status.clone());
+        let result = status.clone();
+        inner.last_job = self.last_job;
         inner.jobs = Rc::default();
         let (mut and_or, text, mut own) = (and_or.clone(), and_or.text.clone(), io.clone());
         and_or.background = false;
@@ -380,7 +423,14 @@ impl Shell {
                 own.stdout = Rc::new(writer);
                 stdin = Rc::new(reader);
             }
-            let mut inner = self.inner();
+            let mut inner = match self.fork().await {
+                Ok(inner) => inner,
+                Err(complaint) => {
+                    io.complain(&self.complaint(&complaint)).await;
+                    self.status = NO_FORK;
+                    return;
+                }
+            };
             stages.push(async move {
                 inner.redirected(command, &own).await;
                 inner.finish(&own).await;
@@ -417,7 +467,14 @@ impl Shell {
             Command::Simple(..) => Flow::Next,
             Command::Group(list) => self.list(list, io).await,
             Command::Subshell(list) => {
-                let mut inner = self.inner();
+                let mut inner = match self.fork().await {
+                    Ok(inner) => inner,
+                    Err(complaint) => {
+                        self.fail(&complaint, io).await;
+                        self.status = NO_FORK;
+                        return Flow::Next;
+                    }
+                };
                 inner.list(list, io).await;
                 inner.finish(io).await;
                 self.status = inner.status;
@@ -515,7 +572,7 @@ impl Shell {
         self.status = status;
         Flow::Next
     }
-    async fn fail(&mut self, complaint: &str, io: &Io) -> Flow {
+    pub(crate) async fn fail(&mut self, complaint: &str, io: &Io) -> Flow {
         io.complain(&self.complaint(complaint)).await;
         self.status = 1;
         // An expansion error ends a shell that is not interactive.
@@ -528,15 +585,15 @@ impl Shell {
         redirections: &[Redirection],
         io: &Io,
     ) -> Flow {
-        self.depth += 1;
-        if self.depth > CALL_DEPTH {
+        // Functions, evals and substitutions nest as processes do.
+        let Some(deeper) = self.family.child() else {
             io.complain(&self.complaint("maximum function nesting level exceeded")).await;
             self.status = 1;
-            self.depth -= 1;
             return Flow::Exit;
-        }
+        };
+        let outer = std::mem::replace(&mut self.family, deeper);
         let flow = self.simple_inner(assignments, words, redirections, io).await;
-        self.depth -= 1;
+        self.family = outer;
         flow
     }
     async fn simple_inner(
@@ -575,7 +632,9 @@ impl Shell {
             self.status = if substituted { self.status } else { 0 };
             let _ = before;
             for (name, value) in values {
-                self.variables.insert(name, value);
+                if let Err(complaint) = self.assign(&name, value) {
+                    return self.fail(&complaint, io).await;
+                }
             }
             return Flow::Next;
         };
@@ -619,6 +678,7 @@ impl Shell {
             stdin: io.stdin.clone(),
             stdout: io.stdout.clone(),
             stderr: io.stderr.clone(),
+            family: self.family.clone(),
         };
         program(self.ctx.clone(), process).await
     }

@@ -80,6 +80,45 @@ impl Pattern {
             }
         }
     }
+    /// How much of the beginning of `text` matches, at most or at least; and where nothing does, whether that is for
+    /// want of what follows a `*`, which no later beginning has either. Takes the product of sizes.
+    pub fn beginning(&self, text: &[char], longest: bool) -> Result<usize, bool> {
+        // Pieces that may come next, in order; one behind the last is the end of the pattern.
+        let spread = |next: &mut Vec<usize>, at: usize| {
+            let anys = self.0.iter().skip(at).take_while(|piece| **piece == Piece::Any).count();
+            for at in at..=at + anys {
+                if next.last().is_none_or(|last| *last < at) {
+                    next.push(at);
+                }
+            }
+        };
+        let (mut next, mut found, mut open) = (Vec::new(), None, false);
+        spread(&mut next, 0);
+        for taken in 0..=text.len() {
+            open |= next.iter().any(|at| self.0.get(*at) == Some(&Piece::Any));
+            if next.last() == Some(&self.0.len()) {
+                found = Some(taken);
+                if !longest {
+                    break;
+                }
+            }
+            let Some(c) = text.get(taken).filter(|_| !next.is_empty()) else { break };
+            let mut after = Vec::new();
+            for at in next {
+                match self.0.get(at) {
+                    Some(Piece::Any) => spread(&mut after, at),
+                    Some(piece) if piece.fits(*c) => spread(&mut after, at + 1),
+                    _ => {}
+                }
+            }
+            next = after;
+        }
+        found.ok_or(open)
+    }
+    /// The pattern of what this one matches, backwards.
+    pub fn backwards(&self) -> Self {
+        Self(self.0.iter().rev().cloned().collect())
+    }
     /// Whether all of `text` matches.
     pub fn matches_str(&self, text: &str) -> bool {
         self.matches(&text.chars().collect::<Vec<_>>())

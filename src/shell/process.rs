@@ -170,6 +170,43 @@ pub struct Process {
     pub stdout: Rc<dyn Output>,
     /// Standard error.
     pub stderr: Rc<dyn Output>,
+    /// The processes it descends from.
+    pub family: Family,
+}
+
+/// Processes of one origin: how deep the one that has it is among them; and while it has it, it counts.
+#[derive(Clone, Default)]
+pub struct Family {
+    depth: u32,
+    /// Shared by all of them: how many there have been lately.
+    forks: Rc<Cell<u32>>,
+}
+
+impl Family {
+    /// How many processes may wait for one another: polls of futures nest on the stack, which is small in wasm.
+    const DEPTH: u32 = 24;
+    /// For what a process calls, if it is not too deep for that.
+    pub fn child(&self) -> Option<Self> {
+        (self.depth < Self::DEPTH).then(|| Self { depth: self.depth + 1, forks: self.forks.clone() })
+    }
+    /// How many there are.
+    pub(crate) fn members(&self) -> usize {
+        Rc::strong_count(&self.forks)
+    }
+    /// What the next of them waits for. Who does nothing but multiply must neither stop the world nor take all of the
+    /// host's time; a few cost nothing.
+    pub(crate) fn fork(&self) -> sim::Duration {
+        const FEW: u32 = 64;
+        let forks = self.forks.get().saturating_add(1);
+        self.forks.set(forks);
+        if forks <= FEW { sim::Duration::ZERO } else { sim::Duration::from_micros(5 * u64::from(forks.min(1_000))) }
+    }
+    /// Forgets how many there have been, at the origin.
+    pub(crate) fn rest(&self) {
+        if self.depth == 0 {
+            self.forks.set(0);
+        }
+    }
 }
 
 impl Process {

@@ -104,6 +104,7 @@ fn run_among(tools: Rc<dyn Tools>, text: &str, signal_at: Option<u64>) -> String
         stdin: Rc::new(Bytes::default()),
         stdout: out.clone(),
         stderr: out.clone(),
+        family: Default::default(),
     };
     let (end, own) = (code.clone(), signals.clone());
     sim.start(host, "sh", |ctx| async move {
@@ -162,6 +163,14 @@ fn commands_give_what_bash_gives() {
         ("echo a; # comment\necho b # more", "a\nb\n"),
         ("x=$(false); echo $?; y=$(true) || echo no", "1\n"),
         ("yes=1; echo ${yes:+set} ${no:+set}.", "set .\n"),
+        (
+            "p=/a/b/c.tar.gz; echo ${p#*/} ${p##*/} ${p%.*} ${p%%.*} ${p%%x*} ${p#x}",
+            "a/b/c.tar.gz c.tar.gz /a/b/c.tar /a/b/c /a/b/c.tar.gz /a/b/c.tar.gz\n",
+        ),
+        (
+            "p=abcabc; echo ${p/b/x} ${p//b/x} ${p//b*b/x} ${p//c*x/y} ${p//[ac]/} ${p//?b/} ${p/*/z}",
+            "axcabc axcaxc axc abcabc bb cc z\n",
+        ),
         ("f() { f; }; f", "bash: line 1: maximum function nesting level exceeded\n[exit 1]"),
     ] {
         assert_eq!(run(program), printed, "{program}");
@@ -291,6 +300,7 @@ fn typed(dialect: Dialect, lines: &[&str]) -> String {
         stdin: Rc::new(Bytes::default()),
         stdout: out.clone(),
         stderr: out.clone(),
+        family: Default::default(),
     };
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let shown = out.clone();
@@ -433,6 +443,7 @@ fn curl(words: &'static str) -> String {
             stdin: Rc::new(Bytes::default()),
             stdout: shown.clone(),
             stderr: shown,
+            family: Default::default(),
         };
         ended.set(Some(crate::tools::curl::run(ctx, process).await));
     });
@@ -457,4 +468,29 @@ fn curl_speaks_to_what_listens() {
     );
     assert_eq!(curl("curl -sS nowhere"), "curl: (6) Could not resolve host: nowhere\n[exit 6]");
     assert_eq!(curl("curl -s nowhere"), "[exit 6]");
+}
+
+// Each of these once filled the memory, the stack or the time of everybody.
+#[test]
+fn a_shell_that_wants_too_much_ends_alone() {
+    for (program, told) in [
+        ("x=a; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do x=$x$x; done", "xrealloc: cannot"),
+        ("set -- a; while true; do set -- \"$@\" \"$@\"; done", "xrealloc: cannot"),
+        ("echo {1..9999}{1..9999}", "xrealloc: cannot"),
+        ("x=aaaaaaaaaaaaaaaa; while true; do x=${x//a/aa}; done", "xrealloc: cannot"),
+        ("x=aaaaaaaa; while true; do export x=$x$x; done", "xrealloc: cannot"),
+        (
+            "x=a; for i in {1..18}; do x=$x$x; done; for i in {1..99}; do eval y$i=\\$x; done; echo all",
+            "xrealloc: cannot",
+        ),
+        ("f() { f; f; }; f", "nesting level exceeded"),
+        ("echo 'sh a' > a; sh a", "nesting level exceeded"),
+        ("echo 'env sh a' > a; sh a", "Resource temporarily unavailable"),
+        ("f() { f | f & }; f; wait", ""),
+        ("f() { x=$(f)$(f); }; f", "nesting level exceeded"),
+        ("echo 'sh b & sh b & wait' > b; sh b", ""),
+    ] {
+        let printed = run_among(Rc::new(tools::Standard(Dialect::Bash)), program, None);
+        assert!(printed.contains(told), "{program}: {}", printed.chars().take(400).collect::<String>());
+    }
 }

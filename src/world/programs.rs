@@ -46,6 +46,7 @@ pub fn bash(files: &Rc<dyn Files>, stdout: Rc<dyn Output>, stderr: Rc<dyn Output
         stdin: Rc::new(Bytes::default()),
         stdout,
         stderr,
+        family: Default::default(),
     }
 }
 

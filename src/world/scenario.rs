@@ -90,6 +90,7 @@ pub fn command(world: &World, line: &str, stdin: &str) -> Result<String, Liveloc
         stdin: Rc::new(Bytes::new(stdin.as_bytes().to_vec())),
         stdout: out.clone(),
         stderr: out.clone(),
+        family: Default::default(),
     };
     let running = world.run(process);
     until(world, || running.exit_code().is_some())?;

@@ -169,6 +169,7 @@ impl Runtime {
             stdin,
             stdout,
             stderr,
+            family: Default::default(),
         };
         let running = run(
             &program,
@@ -369,7 +370,16 @@ impl Runtime {
                 not_found(name)
             )));
         };
-        let process = Process { args: argv, env, cwd, files: machine.files.clone(), stdin, stdout, stderr };
+        let process = Process {
+            args: argv,
+            env,
+            cwd,
+            files: machine.files.clone(),
+            stdin,
+            stdout,
+            stderr,
+            family: Default::default(),
+        };
         let signals = Signals::default();
         let interrupted = Box::pin(interrupted(tty, signals.clone(), self.ctx.clone()));
         let number = machine.processes.others.start(&process.args);

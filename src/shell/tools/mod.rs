@@ -112,6 +112,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 async fn start(ctx: &Ctx, process: &Process, dialect: Dialect, tools: &Rc<dyn Tools>, args: Vec<String>) -> Started {
     let name = args.first().map_or("", String::as_str);
     let base = name.rsplit('/').next().unwrap_or(name);
+    let Some(family) = process.family.child() else {
+        let _ = process.stderr.write(format!("{name}: Resource temporarily unavailable\n").as_bytes()).await;
+        return Started::Ended(126);
+    };
+    let process = &Process { family, ..process.clone() };
     let found = tools.find(base).or_else(|| find_runner(base, dialect, tools.clone()));
     let builtin = crate::BUILTINS.contains(&base);
     let program = match found {

@@ -46,6 +46,7 @@ impl Requests {
             stdin: Rc::new(Bytes::new(text.as_bytes())),
             stdout: stdout.clone(),
             stderr: stderr.clone(),
+            family: Default::default(),
         };
         let running = world.run(process);
         self.list.push(Request { id, action, text: text.to_string(), running, stdout, stderr });
