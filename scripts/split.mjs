@@ -1,4 +1,4 @@
-// Cuts the world in two in trunk's staging folder: what a first visit runs stays in world_bg.wasm, the rest becomes
+// Cuts the world in two in trunk's staging folder: the code that a first visit runs stays in world_bg.wasm, the rest becomes
 // world_rest.wasm. Which is which is seen by playing first visits here, with a world that marks what runs.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,16 +17,16 @@ export async function cut(folder) {
   try {
     const [whole, counted, ran] = ["whole.wasm", "counted.wasm", "ran"].map((name) => join(own, name));
     copyFileSync(join(folder, "world_bg.wasm"), whole);
-    const [base, functions] = split("count", whole, counted).split(" ").map(Number);
+    const [base, stretches] = split("count", whole, counted).split(" ").map(Number);
     split("visits", own);
-    const marks = new Uint8Array(functions);
+    const marks = new Uint8Array(stretches);
     for (const visit of readdirSync(own).filter((name) => name.startsWith("visit-"))) {
       const memory = await play(join(folder, "world.js"), counted, join(own, visit));
-      new Uint8Array(memory.buffer, base, functions).forEach((mark, at) => { marks[at] |= mark; });
+      new Uint8Array(memory.buffer, base, stretches).forEach((mark, at) => { marks[at] |= mark; });
     }
     writeFileSync(ran, marks);
     const texts = split("cut", whole, ran, join(folder, "world_bg.wasm"), join(folder, "world_rest.wasm"), ...TEXTS).trim();
-    console.log(`world: ${marks.reduce((sum, mark) => sum + mark, 0)} of ${functions} functions ran in the first visits; ${texts}`);
+    console.log(`world: ${marks.reduce((sum, mark) => sum + mark, 0)} of ${stretches} stretches of code ran in the first visits; ${texts}`);
   } finally {
     rmSync(own, { recursive: true });
   }

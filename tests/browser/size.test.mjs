@@ -9,10 +9,11 @@ import { start } from "./browser.mjs";
 const KIB = 1024;
 // The budget of the first use is 900 KiB by brotli and 1.1 MiB by gzip. It is not met; these bounds keep what was
 // reached from growing.
-const FIRST = { gzip: 2210 * KIB, brotli: 1715 * KIB };
+const FIRST = { gzip: 1665 * KIB, brotli: 1310 * KIB };
 // With the second half of the world, which comes when the cluster stands there: what few visits use lies there, CEL with
-// the policies written in it, the allocation of devices and forwarded ports among it.
-const ALL = { gzip: 3600 * KIB, brotli: 2800 * KIB };
+// the policies written in it, the allocation of devices and forwarded ports among it, and of the functions that all
+// visits use what did not run, where each piece costs some bytes more than in its place.
+const ALL = { gzip: 3760 * KIB, brotli: 2860 * KIB };
 const LATER = "world_rest.wasm";
 
 let chromium;

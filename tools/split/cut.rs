@@ -14,7 +14,7 @@ use wasm_encoder::{
     Function, FunctionSection, ImportSection, Instruction, NameMap, NameSection, RefType, TableSection, TableType,
     TypeSection, ValType,
 };
-use wasmparser::Parser;
+use wasmparser::{FunctionBody, Operator, Parser};
 
 /// The module of the imports of the second half: the exports of the first.
 const FIRST: &str = "~";
@@ -29,6 +29,8 @@ pub struct Plan {
     moved: BTreeSet<Func>,
     /// Those of them that the first half names, with their entry in the table.
     entries: BTreeMap<Func, u32>,
+    /// Those of these that it names in one call only, which then goes through the table itself.
+    once: BTreeSet<Func>,
     /// Functions of the first half, imported ones included, that the second half calls.
     shared: BTreeSet<Func>,
 }
@@ -45,17 +47,22 @@ impl Plan {
             .map(|(_, (func, _))| func)
             .collect();
         let mut named = module.rooted.clone();
+        let mut calls = BTreeMap::<Func, u32>::new();
         let mut shared = BTreeSet::new();
         for (func, body) in numbered() {
             let names = Module::named_by(body)?;
             if moved.contains(&func) {
                 shared.extend(names.into_iter().filter(|name| !moved.contains(name)));
             } else {
-                named.extend(names);
+                for name in names {
+                    *calls.entry(name).or_default() += 1;
+                    named.insert(name);
+                }
             }
         }
-        let entries = moved.intersection(&named).copied().zip(1..).collect();
-        Ok(Plan { moved, entries, shared })
+        let entries: BTreeMap<Func, u32> = moved.intersection(&named).copied().zip(1..).collect();
+        let once = entries.keys().copied().filter(|func| calls.get(func) == Some(&1) && !module.rooted.contains(func));
+        Ok(Plan { once: once.collect(), moved, entries, shared })
     }
 
     /// Whether the first half has its body.
@@ -65,7 +72,7 @@ impl Plan {
 
     /// Whether the first half has a body for it, its own or the few instructions.
     fn in_first(&self, func: Func) -> bool {
-        !self.moved.contains(&func) || self.entries.contains_key(&func)
+        !self.moved.contains(&func) || self.entries.contains_key(&func) && !self.once.contains(&func)
     }
 }
 
@@ -126,11 +133,16 @@ impl First<'_, '_> {
         for local in 0..self.module.types[ty as usize].params().len() as u32 {
             function.instruction(&Instruction::LocalGet(local));
         }
+        self.call(&mut function, ty, entry);
+        function.instruction(&Instruction::End);
+        function
+    }
+
+    /// Calls a function of the second half.
+    fn call(&self, function: &mut Function, ty: u32, entry: u32) {
         function.instruction(&Instruction::I32Const(entry as i32));
         function.instruction(&Instruction::Call(self.ready));
         function.instruction(&Instruction::CallIndirect { type_index: ty, table_index: self.table() });
-        function.instruction(&Instruction::End);
-        function
     }
 
     fn ready(&self) -> Function {
@@ -212,6 +224,23 @@ impl Reencode for First<'_, '_> {
         Ok(())
     }
 
+    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Result<(), Error> {
+        let mut function = self.new_function_with_parsed_locals(&body)?;
+        for operator in body.get_operators_reader()? {
+            match operator? {
+                Operator::Call { function_index: func } if self.plan.once.contains(&func) => {
+                    let ty = self.module.func_types[func as usize];
+                    self.call(&mut function, ty, self.plan.entries[&func]);
+                }
+                other => {
+                    function.instruction(&self.instruction(other)?);
+                }
+            }
+        }
+        code.function(&function);
+        Ok(())
+    }
+
     fn parse_code_section(
         &mut self,
         code: &mut CodeSection,
@@ -219,7 +248,9 @@ impl Reencode for First<'_, '_> {
     ) -> Result<(), Error> {
         for (func, body) in (self.module.imported..).zip(section) {
             if let Some(entry) = self.plan.entries.get(&func) {
-                code.function(&self.stand_in(func, *entry));
+                if !self.plan.once.contains(&func) {
+                    code.function(&self.stand_in(func, *entry));
+                }
             } else if !self.plan.moved.contains(&func) {
                 self.parse_function_body(code, body?)?;
             }
@@ -434,8 +465,12 @@ mod tests {
         let mut counting = instance(&counted);
         assert_eq!(counting.call("often", 0), 40);
         let memory = counting.first.get_memory(&counting.store, "memory").unwrap();
-        let ran = memory.data(&counting.store)[base as usize..][..module.defined()].to_vec();
+        let stretches: usize = crate::count::stretches(&module).unwrap().iter().sum();
+        let marks = memory.data(&counting.store)[base as usize..][..stretches].to_vec();
+        assert_eq!(marks, [1, 0, 1, 1, 0, 0, 0]);
+        let (outlined, ran) = crate::outline::outline(&module, &marks).unwrap();
         assert_eq!(ran, [1, 0, 0, 0]);
+        let module = Module::read(&outlined).unwrap();
 
         let plan = Plan::new(&module, &ran).unwrap();
         let texts = [b"told seldom".to_vec()];

@@ -2,15 +2,19 @@
 //! fetches afterwards. `scripts/split.mjs` drives it.
 //!
 //! ```text
-//! split count WORLD COUNTED     a world that marks what ran; prints where the marks lie and how many there are
+//! split count WORLD COUNTED     a world that marks which stretches of code ran; prints where the marks lie and how
+//!                               many there are
 //! split visits FOLDER           the messages of first visits, as visit-0, visit-1 ...
 //! split cut WORLD RAN FIRST REST TEXT...
 //!                               the texts are files that only functions of the second half read
 //! ```
 
+mod body;
 mod count;
 mod cut;
+mod liveness;
 mod module;
+mod outline;
 mod rehearsal;
 mod texts;
 
@@ -27,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let module = Module::read(&bytes)?;
             let (out, base) = count::count(&module)?;
             write(counted, out)?;
-            println!("{base} {}", module.defined());
+            println!("{base} {}", count::stretches(&module)?.iter().sum::<usize>());
         }
         ["visits", folder] => {
             for (at, visit) in rehearsal::first_visits().iter().enumerate() {
@@ -36,8 +40,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         ["cut", world, ran, first, rest, texts @ ..] => {
             let bytes = read(world)?;
+            let (bytes, ran) = outline::outline(&Module::read(&bytes)?, &read(ran)?)?;
             let module = Module::read(&bytes)?;
-            let plan = cut::Plan::new(&module, &read(ran)?)?;
+            let plan = cut::Plan::new(&module, &ran)?;
             let texts: Vec<Vec<u8>> = texts.iter().map(read).collect::<Result<_, _>>()?;
             let texts = texts::find(&module, &plan, &texts)?;
             println!("{} texts in the second half", texts.len());

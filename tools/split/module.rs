@@ -44,11 +44,6 @@ impl<'a> Module<'a> {
         Ok(module)
     }
 
-    /// How many functions have a body.
-    pub fn defined(&self) -> usize {
-        self.bodies.len()
-    }
-
     /// The functions that a body names.
     pub fn named_by(body: &FunctionBody<'a>) -> Result<Vec<Func>, BinaryReaderError> {
         let mut named = Vec::new();

@@ -19,7 +19,8 @@ const FRAME_MS: u32 = 48;
 
 /// The visits, each to a world of its own. They differ where chance and habit do.
 pub fn first_visits() -> Vec<Vec<Step>> {
-    (1..=5).map(first_visit).collect()
+    // The page's own seed, its neighbours, and others of all sizes.
+    (1..=4).chain((1..=12).map(|n: u64| n.pow(7) * 0x9E37_79B9)).map(first_visit).collect()
 }
 
 fn first_visit(seed: u64) -> Vec<Step> {
