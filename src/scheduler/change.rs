@@ -79,6 +79,8 @@ pub enum Change {
     ResourceSliceUpdated,
     /// A volume was detached from a node.
     VolumeAttachmentDeleted,
+    /// Somebody wants a pod tried again (`EventForceActivate`).
+    ForceActivate,
 }
 
 impl Change {
@@ -119,6 +121,7 @@ impl Change {
             Self::ResourceSliceAdded => "resource.k8s.io/ResourceSliceAdd",
             Self::ResourceSliceUpdated => "resource.k8s.io/ResourceSliceUpdate",
             Self::VolumeAttachmentDeleted => "storage.k8s.io/VolumeAttachmentDelete",
+            Self::ForceActivate => "ForceActivate",
         }
     }
 }

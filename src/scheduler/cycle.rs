@@ -1,6 +1,6 @@
 //! One scheduling cycle: filter, score, choose (`schedule_one.go`). Pure but for the choice among equals.
 
-use crate::framework::{Cycle, Plugin, PreFilter};
+use crate::framework::{Cycle, MAX_NODE_SCORE, Plugin, PreFilter};
 use crate::node_info::NodeInfo;
 use crate::plugins;
 use crate::verdict::{Code, NodeVerdict, Rejection, Score};
@@ -136,14 +136,18 @@ pub(crate) fn schedule(
         [] => {}
         [one] => outcome.chosen = Some(one.name().clone()),
         many => {
-            score(cycle, many, &mut outcome.nodes);
+            outcome.error = score(cycle, many, &mut outcome.nodes).err();
             outcome.chosen = choose(&outcome.nodes, rng);
         }
     }
     outcome
 }
 
-fn score(cycle: &Cycle<'_>, passed: &[&NodeInfo], verdicts: &mut [NodeVerdict]) {
+/// Scores the nodes that passed. What is asked for may be beyond what the plugins' numbers hold.
+///
+/// # Errors
+/// A score that no plugin may give.
+fn score(cycle: &Cycle<'_>, passed: &[&NodeInfo], verdicts: &mut [NodeVerdict]) -> Result<(), String> {
     let scoring: Vec<_> = plugins::ALL
         .iter()
         .filter_map(|plugin| Some((plugin, plugin.score?)))
@@ -161,9 +165,17 @@ fn score(cycle: &Cycle<'_>, passed: &[&NodeInfo], verdicts: &mut [NodeVerdict]) 
         let feasible = verdicts.iter_mut().filter(|v| v.rejected.is_none());
         for ((verdict, raw), normalized) in feasible.zip(raw).zip(normalized) {
             verdict.scores.push(Score { plugin: plugin.name, raw, normalized, weight: plugin.weight });
+            if !(0..=MAX_NODE_SCORE).contains(&normalized) {
+                return Err(format!(
+                    "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score {normalized}, it \
+                     should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
+                    plugin.name
+                ));
+            }
             verdict.total += normalized * plugin.weight;
         }
     }
+    Ok(())
 }
 
 /// One of those with the highest score, each as likely as the others.

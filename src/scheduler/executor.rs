@@ -29,10 +29,10 @@ impl Preempting {
             }
         }
     }
-    fn set(&self, uid: &Str, last: Option<PodKey>) {
+    pub(crate) fn set(&self, uid: &Str, last: Option<PodKey>) {
         self.0.borrow_mut().insert(uid.clone(), last);
     }
-    fn done(&self, uid: &Str) {
+    pub(crate) fn done(&self, uid: &Str) {
         self.0.borrow_mut().remove(uid);
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn start(inner: &Rc<Inner>, pod: Rc<PodInfo>, best: Candidate, causes
             .log(&inner.ctx, "executor.go:310");
         if done.is_err() || done.is_ok_and(|last_in_memory| last_in_memory) {
             // No deletion may come that would wake the pod.
-            inner.queue.borrow_mut().activate(&key, inner.ctx.now());
+            inner.queue.borrow_mut().activate(&key);
             inner.wake.notify();
         }
     });

@@ -17,6 +17,8 @@ const WINDOW: Duration = Duration::from_secs(1);
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 /// And the longest (`podMaxBackoffSeconds`).
 const MAX_BACKOFF: Duration = Duration::from_secs(10);
+/// Where a pod waits for a change, in log lines.
+const UNSCHEDULABLE: &str = "Unschedulable";
 /// Unschedulable pods are tried again after this, whatever happens.
 pub const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(300);
 
@@ -27,6 +29,8 @@ pub struct Queued {
     pub info: Rc<PodInfo>,
     /// When it came, or when its last try failed.
     pub since: Instant,
+    /// When it was last tried again only because it had waited for so long.
+    pub flushed: Instant,
     /// Tries so far.
     pub attempts: u32,
     /// Those of them in which plugins refused it.
@@ -44,7 +48,6 @@ type Order = (std::cmp::Reverse<i32>, Instant, u64);
 
 struct Unschedulable {
     pod: Queued,
-    since: Instant,
     /// The plugin that keeps it out.
     gated: Option<&'static str>,
 }
@@ -54,6 +57,10 @@ impl Unschedulable {
     fn awaits(&self, change: Change) -> bool {
         let plugin = self.gated.and_then(plugins::named);
         plugin.is_none_or(|p| p.hints.iter().any(|h| h.changes.contains(&change)))
+    }
+    /// When it is tried again whatever happens, for plugins' hints may be wrong; also if a plugin keeps it out.
+    fn late(&self) -> Instant {
+        self.pod.since.max(self.pod.flushed) + MAX_UNSCHEDULABLE
     }
 }
 
@@ -76,6 +83,8 @@ pub struct Queue {
     waiting: BTreeMap<PodKey, Queued>,
     places: BTreeMap<PodKey, Order>,
     unschedulable: BTreeMap<PodKey, Unschedulable>,
+    /// When each of those is tried again whatever happens.
+    late: BTreeSet<(Instant, PodKey)>,
     /// Pods that are being tried, with the changes that came meanwhile.
     in_flight: BTreeMap<PodKey, Vec<(Change, About, u64)>>,
     sequence: u64,
@@ -100,8 +109,9 @@ impl Queue {
         self.remove(&key);
         let causes = client::Causes::of(info.pod.revision);
         let refused_by = BTreeSet::new();
-        let pod = Queued { info, since: now, attempts: 0, unschedulable: 0, errors: 0, refused_by, causes };
-        self.enter(key, pod, now);
+        let (since, flushed) = (now, Instant::ZERO);
+        let pod = Queued { info, since, flushed, attempts: 0, unschedulable: 0, errors: 0, refused_by, causes };
+        self.enter(key, pod);
     }
     /// A waiting pod changed. It moves only if the change may help it.
     pub fn update(&mut self, info: Rc<PodInfo>, changes: &[Change], about: &About, now: Instant) -> Option<Moved> {
@@ -121,16 +131,12 @@ impl Queue {
             return None;
         };
         entry.pod.info = info.clone();
-        if entry.gated.is_some() {
-            if self.gates.keep_out(&info).is_some() {
-                return None;
-            }
-        } else if !changes.iter().any(|c| helps(&entry.pod, *c, about, &self.gates.devices)) {
+        if !changes.iter().any(|c| helps(&entry.pod, *c, about, &self.gates.devices)) {
             return None;
         }
-        let mut entry = self.unschedulable.remove(&key)?;
+        let mut entry = self.leave_unschedulable(&key)?;
         entry.pod.causes.insert(info.pod.revision);
-        Some(self.requeue(key, entry.pod, now))
+        self.requeue(key, entry.pod, now)
     }
     /// A pod is gone, or has a node.
     pub fn remove(&mut self, key: &PodKey) {
@@ -139,8 +145,17 @@ impl Queue {
             self.active.remove(&order);
         }
         self.leave_backoff(key);
-        self.unschedulable.remove(key);
+        self.leave_unschedulable(key);
         self.in_flight.remove(key);
+    }
+    fn set_aside(&mut self, key: PodKey, entry: Unschedulable) {
+        self.late.insert((entry.late(), key.clone()));
+        self.unschedulable.insert(key, entry);
+    }
+    fn leave_unschedulable(&mut self, key: &PodKey) -> Option<Unschedulable> {
+        let entry = self.unschedulable.remove(key)?;
+        self.late.remove(&(entry.late(), key.clone()));
+        Some(entry)
     }
     fn leave_backoff(&mut self, key: &PodKey) {
         self.backoff.retain(|_, k| k != key);
@@ -151,14 +166,14 @@ impl Queue {
         (std::cmp::Reverse(pod.info.priority()), pod.since, self.sequence)
     }
     /// The pod, unless a plugin keeps it out: then it waits among the unschedulable ones.
-    fn admit(&mut self, key: &PodKey, mut pod: Queued, now: Instant) -> Option<Queued> {
+    fn admit(&mut self, key: &PodKey, mut pod: Queued) -> Option<Queued> {
         let Some(plugin) = self.gates.keep_out(&pod.info) else { return Some(pod) };
         pod.refused_by.insert(plugin);
-        self.unschedulable.insert(key.clone(), Unschedulable { pod, since: now, gated: Some(plugin) });
+        self.set_aside(key.clone(), Unschedulable { pod, gated: Some(plugin) });
         None
     }
-    fn enter(&mut self, key: PodKey, pod: Queued, now: Instant) {
-        if let Some(pod) = self.admit(&key, pod, now) {
+    fn enter(&mut self, key: PodKey, pod: Queued) {
+        if let Some(pod) = self.admit(&key, pod) {
             self.activate_admitted(key, pod);
         }
     }
@@ -201,10 +216,10 @@ impl Queue {
         let helped = missed.iter().find(|(change, about, _)| helps(&pod, *change, about, &self.gates.devices));
         // Without a plugin to blame it was an error: back-off alone decides.
         if helped.is_some() || pod.refused_by.is_empty() {
-            return self.requeue(key, pod, now).queue;
+            return self.requeue(key, pod, now).map_or(UNSCHEDULABLE, |moved| moved.queue);
         }
-        self.unschedulable.insert(key, Unschedulable { pod, since: now, gated: None });
-        "Unschedulable"
+        self.set_aside(key, Unschedulable { pod, gated: None });
+        UNSCHEDULABLE
     }
     /// The window in which a pod's back-off ends; none for one that was not refused yet.
     fn backoff_end(pod: &Queued) -> Option<Instant> {
@@ -212,12 +227,12 @@ impl Queue {
         let doublings = tries.checked_sub(1)?.min(10);
         Some(window(pod.since + (INITIAL_BACKOFF * 2u32.saturating_pow(doublings)).min(MAX_BACKOFF)))
     }
-    /// To the active queue, or to the back-off queue until its time has come.
-    fn requeue(&mut self, key: PodKey, pod: Queued, now: Instant) -> Moved {
-        let Some(pod) = self.admit(&key, pod, now) else { return Moved { key, queue: "Unschedulable" } };
+    /// To the active queue, or to the back-off queue until its time has come, unless a plugin keeps it out.
+    fn requeue(&mut self, key: PodKey, pod: Queued, now: Instant) -> Option<Moved> {
+        let pod = self.admit(&key, pod)?;
         let Some(until) = Self::backoff_end(&pod).filter(|end| *end >= window(now)) else {
             self.activate_admitted(key.clone(), pod);
-            return Moved { key, queue: "Active" };
+            return Some(Moved { key, queue: "Active" });
         };
         if pod.refused_by.is_empty() {
             self.error_backoff.insert((until, key.clone()));
@@ -226,7 +241,7 @@ impl Queue {
             self.backoff.insert((until, order), key.clone());
         }
         self.waiting.insert(key.clone(), pod);
-        Moved { key, queue: "Backoff" }
+        Some(Moved { key, queue: "Backoff" })
     }
     /// Something changed: unschedulable pods that it may help move.
     pub fn changed(&mut self, change: Change, about: &About, revision: u64, now: Instant) -> Vec<Moved> {
@@ -252,9 +267,9 @@ impl Queue {
             .collect();
         let mut moved = Vec::new();
         for key in helped {
-            if let Some(mut entry) = self.unschedulable.remove(&key) {
+            if let Some(mut entry) = self.leave_unschedulable(&key) {
                 entry.pod.causes.insert(revision);
-                moved.push(self.requeue(key, entry.pod, now));
+                moved.extend(self.requeue(key, entry.pod, now));
             }
         }
         moved
@@ -283,32 +298,33 @@ impl Queue {
                 self.activate_admitted(key, pod);
             }
         }
-        let late: Vec<PodKey> = self
-            .unschedulable
-            .iter()
-            .filter(|(_, e)| e.gated.is_none() && e.since + MAX_UNSCHEDULABLE <= now)
-            .map(|(key, _)| key.clone())
-            .collect();
+        let late: Vec<PodKey> = self.late.iter().take_while(|e| e.0 <= now).map(|e| e.1.clone()).collect();
         for key in late {
-            if let Some(entry) = self.unschedulable.remove(&key) {
-                self.requeue(key, entry.pod, now);
-                moved = true;
+            if let Some(mut entry) = self.leave_unschedulable(&key) {
+                entry.pod.flushed = now;
+                moved |= self.requeue(key, entry.pod, now).is_some();
             }
         }
         moved
     }
-    /// A pod is to be tried without delay (`Activate`).
-    pub fn activate(&mut self, key: &PodKey, now: Instant) {
-        let waiting = (!self.places.contains_key(key)).then(|| self.waiting.remove(key)).flatten();
-        self.leave_backoff(key);
-        if let Some(pod) = waiting.or_else(|| self.unschedulable.remove(key).map(|e| e.pod)) {
-            self.enter(key.clone(), pod, now);
+    /// A pod is to be tried without delay (`Activate`); one that is being tried, again after this try.
+    pub fn activate(&mut self, key: &PodKey) {
+        if let Some(missed) = self.in_flight.get_mut(key) {
+            missed.push((Change::ForceActivate, About::Nothing, 0));
+        } else if self.places.contains_key(key) {
+            // It is to be tried already.
+        } else if let Some(pod) = self.waiting.remove(key) {
+            // The plugins let it in when it came into back-off.
+            self.leave_backoff(key);
+            self.activate_admitted(key.clone(), pod);
+        } else if let Some(entry) = self.leave_unschedulable(key) {
+            self.enter(key.clone(), entry.pod);
         }
     }
     /// When the next pod moves by itself.
     pub fn next_flush(&self) -> Option<Instant> {
         let ends = [self.backoff.first_key_value().map(|((end, _), _)| *end), self.error_backoff.first().map(|e| e.0)];
-        let late = self.unschedulable.values().filter(|e| e.gated.is_none()).map(|e| e.since + MAX_UNSCHEDULABLE).min();
+        let late = self.late.first().map(|e| e.0);
         ends.into_iter().flatten().map(|end| end + WINDOW).chain(late).min()
     }
     /// When each pod that waits moves by itself.
@@ -316,8 +332,9 @@ impl Queue {
         let backoff = self.backoff.iter().map(|((end, _), key)| (*end, key));
         let backoff = backoff.chain(self.error_backoff.iter().map(|(end, key)| (*end, key)));
         let backoff = backoff.map(|(end, key)| (end + WINDOW, key.clone()));
+        // What is kept out on purpose has no time of its own worth telling.
         let late = self.unschedulable.iter().filter(|(_, e)| e.gated.is_none());
-        backoff.chain(late.map(|(key, e)| (e.since + MAX_UNSCHEDULABLE, key.clone()))).collect()
+        backoff.chain(late.map(|(key, e)| (e.late(), key.clone()))).collect()
     }
     /// Why a gated pod waits.
     pub fn is_gated(&self, key: &PodKey) -> bool {
@@ -340,6 +357,9 @@ impl Gates {
 
 /// Whether one of the plugins that refused the pod thinks that a change may help.
 fn helps(pod: &Queued, change: Change, about: &About, devices: &Devices) -> bool {
+    if change == Change::ForceActivate {
+        return true;
+    }
     let hints = pod.refused_by.iter().filter_map(|name| plugins::named(name)).flat_map(|p| p.hints);
     let mut fitting = hints.filter(|h| h.changes.contains(&change));
     fitting.any(|h| h.may_help(&pod.info, about, devices))

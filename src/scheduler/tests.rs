@@ -4,7 +4,7 @@
 use crate::cache::Snapshot;
 use crate::change::{About, Change};
 use crate::cycle::{self, enough_nodes};
-use crate::framework::Cycle;
+use crate::framework::{Cycle, Gates};
 use crate::node_info::{NodeInfo, PodInfo, PodKey};
 use crate::queue::Queue;
 use crate::verdict::Code;
@@ -295,12 +295,61 @@ fn a_pod_can_be_tried_without_delay() {
     queue.unschedulable(tried, second(0));
     let key = PodKey("default".into(), "p".into());
     assert_eq!(queue.lengths(), (0, 0, 1));
-    queue.activate(&key, second(0));
+    queue.activate(&key);
     assert_eq!(queue.lengths(), (1, 0, 0));
     // In back-off, too.
     let tried = queue.pop().expect("a pod");
     queue.unschedulable(tried, second(0));
     queue.changed(Change::AssignedPodDeleted, &About::Nothing, 1, second(0));
-    queue.activate(&key, second(0));
+    queue.activate(&key);
     assert_eq!(queue.lengths(), (1, 0, 0));
+}
+
+#[test]
+fn a_pod_that_preempts_is_tried_again_once_its_victims_go() {
+    let gates = Gates::default();
+    let mut queue = Queue::new(gates.clone());
+    let key = PodKey("default".into(), "p".into());
+    let info = asking("p", "2", "1Gi");
+    let uid = info.pod.metadata.uid.clone();
+    let gone = |queue: &mut Queue, at| queue.changed(Change::AssignedPodDeleted, &About::Nothing, 1, second(at));
+    queue.add(info, second(0));
+    let mut tried = queue.pop().expect("a pod");
+    tried.refused_by.extend(["NodeResourcesFit", "DefaultPreemption"]);
+    gates.preempting.set(&uid, None);
+    queue.unschedulable(tried, second(0));
+    // A pod goes while others are still to be deleted: the pod is kept out.
+    assert!(gone(&mut queue, 1).is_empty());
+    assert!(queue.is_gated(&key));
+    // The next one moves it. A change that nobody waits for would not.
+    gates.preempting.done(&uid);
+    assert!(queue.changed(Change::NodeLabels, &About::Nothing, 2, second(1)).is_empty());
+    assert_eq!(gone(&mut queue, 1).len(), 1);
+    // Kept out again, and no pod goes any more: after five minutes it is looked at, whatever happens.
+    let mut tried = queue.pop().expect("the pod");
+    tried.refused_by.insert("NodeResourcesFit");
+    gates.preempting.set(&uid, None);
+    queue.unschedulable(tried, second(3));
+    assert!(gone(&mut queue, 4).is_empty());
+    assert_eq!(queue.next_flush(), Some(second(303)));
+    assert!(!queue.flush(second(303)));
+    gates.preempting.done(&uid);
+    assert_eq!(queue.next_flush(), Some(second(603)));
+    assert!(queue.flush(second(603)));
+    assert_eq!(queue.lengths(), (1, 0, 0));
+}
+
+#[test]
+fn a_pod_in_flight_can_be_tried_again() {
+    let mut queue = Queue::default();
+    for name in ["p", "other"] {
+        queue.add(asking(name, "2", "1Gi"), second(0));
+    }
+    let both: Vec<crate::queue::Queued> = std::iter::from_fn(|| queue.pop()).collect();
+    queue.activate(&PodKey("default".into(), "p".into()));
+    for mut tried in both {
+        tried.refused_by.insert("NodeResourcesFit");
+        queue.unschedulable(tried, second(0));
+    }
+    assert_eq!(queue.lengths(), (0, 1, 1));
 }

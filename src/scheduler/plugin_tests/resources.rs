@@ -58,6 +58,11 @@ fn requests_beyond_all_integers_wrap_as_gos_do() {
     ] {
         assert_eq!(verdicts(&asking(&lists), &all)[0], wanted, "{lists:?}");
     }
+    // What wraps may score what no plugin may.
+    let wrong = schedule(&asking(&[of("cpu")]), &all).error;
+    let text = "applying score defaultWeights on Score plugins: plugin \"NodeResourcesFit\" returns an invalid score 111, it \
+                should in the range of [0, 100] after normalizing";
+    assert_eq!(wrong.as_deref(), Some(text));
     // Several of these on one node neither panic nor stick.
     let mut n = node("one", "z", "{}");
     for _ in 0..3 {
