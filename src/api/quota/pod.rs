@@ -143,7 +143,7 @@ pub(super) fn requirement(selector: &ScopedResourceSelectorRequirement) -> Resul
 }
 
 fn quality(pod: &Pod) -> &str {
-    if pod.status.qos_class.is_empty() { crate::validation::quality(&pod.spec) } else { &pod.status.qos_class }
+    if pod.status.qos_class.is_empty() { crate::pod::qos_class(&pod.spec) } else { &pod.status.qos_class }
 }
 
 fn reaches_other_namespaces(pod: &Pod) -> bool {

@@ -46,7 +46,6 @@ mod webhooks;
 mod tests;
 
 use at::Errors;
-pub(crate) use pod::quality;
 pub(crate) use resources::{is_extended, is_native};
 
 use crate::field::ErrorList;

@@ -1,6 +1,6 @@
 //! Pods and their templates (pkg/registry/core/pod/strategy.go).
 
-use api::core_v1::{Container, Pod, PodCondition, PodSpec};
+use api::core_v1::{Container, Pod, PodCondition};
 use api::{Object, Str, Time};
 
 use super::{Generation, Moment, SPEC, Strategy, only_status};
@@ -27,7 +27,7 @@ pub(super) static STRATEGIES: &[Strategy] = &[
 
 fn prepare_create(object: &mut dyn Object, moment: &Moment) {
     let Some(pod) = object.downcast_mut::<Pod>() else { return };
-    let qos = qos_class(&pod.spec);
+    let qos = api::pod::qos_class(&pod.spec);
     let gated = !pod.spec.scheduling_gates.is_empty();
     let status = pod.status.make();
     status.phase = "Pending".into();
@@ -141,56 +141,6 @@ pub fn set_condition(pod: &mut Pod, mut condition: PodCondition, now: Time) {
             *old = condition;
         }
     }
-}
-
-/// The quality of service class of a pod (pkg/apis/core/v1/helper/qos).
-pub fn qos_class(spec: &PodSpec) -> &'static str {
-    let mut containers = spec.containers.iter().chain(spec.init_containers.iter()).peekable();
-    let mut requests: Vec<(&str, api::Quantity)> = Vec::new();
-    let mut limits: Vec<(&str, api::Quantity)> = Vec::new();
-    let mut guaranteed = containers.peek().is_some();
-    if let Some(resources) = spec.resources.get()
-        && (!resources.requests.is_empty() || !resources.limits.is_empty())
-    {
-        guaranteed = add(&mut requests, &mut limits, &resources.requests, &resources.limits);
-    } else {
-        for container in containers {
-            let Container { resources, .. } = container;
-            guaranteed &= add(&mut requests, &mut limits, &resources.requests, &resources.limits);
-        }
-    }
-    if requests.is_empty() && limits.is_empty() {
-        return "BestEffort";
-    }
-    let same = requests.iter().all(|(name, quantity)| {
-        limits.iter().any(|(other, limit)| name == other && quantity.cmp(limit) == std::cmp::Ordering::Equal)
-    });
-    if guaranteed && same && requests.len() == limits.len() { "Guaranteed" } else { "Burstable" }
-}
-
-/// Adds a container's amounts; whether it limits both cpu and memory.
-fn add<'a>(
-    requests: &mut Vec<(&'a str, api::Quantity)>,
-    limits: &mut Vec<(&'a str, api::Quantity)>,
-    container_requests: &'a api::Map<api::Quantity>,
-    container_limits: &'a api::Map<api::Quantity>,
-) -> bool {
-    let zero = api::Quantity::default();
-    let mut limited = 0;
-    for (sum, amounts) in [(requests, container_requests), (limits, container_limits)] {
-        limited = 0;
-        for (name, quantity) in amounts.iter() {
-            if !matches!(&**name, "cpu" | "memory") || quantity.cmp(&zero) != std::cmp::Ordering::Greater {
-                continue;
-            }
-            limited += 1;
-            match sum.iter_mut().find(|(other, _)| *other == &**name) {
-                Some((_, total)) => total.add(quantity),
-                None => sum.push((name, quantity.clone())),
-            }
-        }
-    }
-    limited == 2
 }
 
 /// Binds a pod to a node (BindingREST.setPodNodeAndMetadata). The error is the conflict's reason.

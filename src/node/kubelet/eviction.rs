@@ -74,7 +74,7 @@ impl Pressure {
                     && (t.operator == "Exists" || t.value.is_empty())
             })
         };
-        if !disk && (qos::class(&pod.spec) != qos::BEST_EFFORT || tolerates()) {
+        if !disk && (qos::class(pod) != qos::BEST_EFFORT || tolerates()) {
             return None;
         }
         let names: Vec<&str> = [(memory, Signal::Memory), (disk, Signal::Disk)]

@@ -74,7 +74,7 @@ fn nothing_found(shortages: &[Shortage]) -> String {
 /// missing best (`getPodsToPreempt`).
 fn victims(pod: &Pod, others: &[Rev<Pod>], shortages: &[Shortage]) -> Result<Vec<Rev<Pod>>, String> {
     let of_class = |class: &str| -> Vec<Rev<Pod>> {
-        others.iter().filter(|p| may_preempt(pod, p) && qos::class(&p.spec) == class).cloned().collect()
+        others.iter().filter(|p| may_preempt(pod, p) && qos::class(p) == class).cloned().collect()
     };
     let (best_effort, burstable, guaranteed) = (of_class("BestEffort"), of_class("Burstable"), of_class("Guaranteed"));
     let missing = without(shortages, best_effort.iter().chain(&burstable).chain(&guaranteed));

@@ -1,49 +1,13 @@
 //! Quality of service and what a pod asks for (pkg/apis/core/v1/helper/qos, component-helpers/resource).
 
-use api::core_v1::{Container, PodSpec, ResourceRequirements};
-use api::pod::is_sidecar;
+use api::core_v1::{Container, Pod, PodSpec, ResourceRequirements};
+pub use api::pod::{BEST_EFFORT, BURSTABLE, GUARANTEED};
+use api::pod::{is_sidecar, qos_class};
 use api::{Map, Ptr, Quantity};
 
-/// `Guaranteed`
-pub const GUARANTEED: &str = "Guaranteed";
-/// `Burstable`
-pub const BURSTABLE: &str = "Burstable";
-/// `BestEffort`
-pub const BEST_EFFORT: &str = "BestEffort";
-
-fn positive<'a>(list: &'a Map<Quantity>, name: &str) -> Option<&'a Quantity> {
-    list.get(name).filter(|q| q.milli_value() > 0)
-}
-
-/// The class of a pod. Resources at the level of the pod, if it has any, decide instead of its containers'.
-pub fn class(spec: &PodSpec) -> &'static str {
-    if let Some(own) = spec.resources.get().filter(|r| !r.requests.is_empty() || !r.limits.is_empty()) {
-        return of(&[own]);
-    }
-    let all: Vec<&ResourceRequirements> =
-        spec.containers.iter().chain(spec.init_containers.iter()).map(|c| &c.resources).collect();
-    of(&all)
-}
-
-fn of(all: &[&ResourceRequirements]) -> &'static str {
-    let mut any = false;
-    let mut guaranteed = true;
-    for resources in all {
-        for name in ["cpu", "memory"] {
-            let (request, limit) = (positive(&resources.requests, name), positive(&resources.limits, name));
-            any |= request.is_some() || limit.is_some();
-            guaranteed &= match (request, limit) {
-                (Some(r), Some(l)) => r == l,
-                (None, Some(_)) => !resources.requests.contains_key(name),
-                _ => false,
-            };
-        }
-    }
-    match (any, guaranteed) {
-        (false, _) => BEST_EFFORT,
-        (true, true) => GUARANTEED,
-        (true, false) => BURSTABLE,
-    }
+/// The class of a pod: the one that it was created with; only what no API server has seen has none (`GetPodQOS`).
+pub fn class(pod: &Pod) -> &str {
+    if pod.status.qos_class.is_empty() { qos_class(&pod.spec) } else { &pod.status.qos_class }
 }
 
 fn add(into: &mut Map<Quantity>, more: &Map<Quantity>) {

@@ -201,7 +201,7 @@ pub fn allocate(kubelet: &Rc<Kubelet>, pod: &Rev<Pod>) -> Option<Rev<Pod>> {
 /// Tries all that is pending again, by priority and then by class.
 pub fn retry(kubelet: &Rc<Kubelet>) {
     let mut pending = kubelet.resizes.pending();
-    let rank = |pod: &Pod| match qos::class(&pod.spec) {
+    let rank = |pod: &Pod| match qos::class(pod) {
         qos::GUARANTEED => 0,
         qos::BURSTABLE => 1,
         _ => 2,

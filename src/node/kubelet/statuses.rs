@@ -43,7 +43,7 @@ pub struct Sources<'a> {
 /// The whole status, but for the times of conditions, which the status manager keeps.
 pub fn generate(from: &Sources) -> PodStatus {
     let Sources { pod, old, record, .. } = *from;
-    let mut status = PodStatus { qos_class: qos::class(&pod.spec).into(), ..PodStatus::default() };
+    let mut status = PodStatus { qos_class: qos::class(pod).into(), ..PodStatus::default() };
     let ip = record.ip();
     if !ip.is_empty() {
         status.pod_ip = ip.into();

@@ -186,13 +186,18 @@ fn classes() {
         (&[("100m", "100Mi", "100m", "100Mi")], "Guaranteed"),
         (&[("0.1", "100Mi", "100m", "102400Ki")], "Guaranteed"),
         (&[("100m", "100Mi", "100m", "100Mi"), ("100m", "100Mi", "100m", "100Mi")], "Guaranteed"),
-        (&[("", "", "100m", "100Mi")], "Guaranteed"),
+        // The API server's defaults have requests where there are limits.
+        (&[("", "", "100m", "100Mi")], "Burstable"),
         (&[("100m", "100Mi", "100m", "200Mi")], "Burstable"),
         (&[("100m", "", "100m", "")], "Burstable"),
         (&[("100m", "100Mi", "", "")], "Burstable"),
         (&[("", "", "100m", "")], "Burstable"),
         (&[("100m", "100Mi", "100m", "100Mi"), ("", "", "", "")], "Burstable"),
         (&[("1m", "", "", ""), ("", "", "", "")], "Burstable"),
+        // Beyond 64 bits, in thousandths or at all.
+        (&[("1e18", "", "", "")], "Burstable"),
+        (&[("9223372036854775807", "", "", "")], "Burstable"),
+        (&[("", "1e30", "", "")], "Burstable"),
     ];
     for (containers, expected) in rows {
         let mut pod = Pod::default();
@@ -203,7 +208,7 @@ fn classes() {
             container
         };
         pod.spec.make().containers = containers.iter().map(each).collect();
-        assert_eq!(qos::class(&pod.spec), *expected, "{containers:?}");
+        assert_eq!(qos::class(&pod), *expected, "{containers:?}");
     }
 }
 

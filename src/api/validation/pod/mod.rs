@@ -20,7 +20,6 @@ pub(super) use paths::no_backsteps;
 pub(super) use probes::port;
 pub(super) use status::update as update_status;
 pub(super) use tolerations::{effect, tolerations};
-pub(crate) use update::quality;
 pub(super) use update::{ephemeral_containers, resize, update};
 pub(super) use volumes::{HOST_PATH_TYPES, csi_driver, nfs};
 

@@ -3,9 +3,8 @@
 use super::super::at::{At, Errors};
 use super::super::{internal, metadata};
 use super::{Options, annotations};
-use crate::core_v1::{
-    Container, NodeAffinity, NodeSelectorTerm, Pod, PodSchedulingGate, PodSpec, ResourceRequirements, Toleration,
-};
+use crate::core_v1::{Container, NodeAffinity, NodeSelectorTerm, Pod, PodSchedulingGate, PodSpec, Toleration};
+use crate::pod::qos_class;
 use crate::{List, Map, Quantity, go, names};
 
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -254,7 +253,7 @@ pub(in super::super) fn resize(new: &Pod, old: &Pod, errors: &mut Errors) {
     metadata::update(&new.metadata, &old.metadata, errors);
     again(new, old, errors);
     let at = &At::new("spec");
-    if quality(&new.spec) != old.status.qos_class {
+    if *qos_class(&new.spec) != *old.status.qos_class {
         let why = "Pod QOS Class may not change as a result of resizing";
         errors.invalid(at, &new.status.qos_class, why);
     }
@@ -359,25 +358,4 @@ fn without_compute(new: &Container, old: &Container) -> Container {
 
 fn removed(now: &Map<Quantity>, was: &Map<Quantity>) -> bool {
     was.keys().any(|name| !now.contains_key(name))
-}
-
-/// The quality of service class.
-pub(crate) fn quality(spec: &PodSpec) -> &'static str {
-    let whole = spec.resources.get().filter(|r| !r.requests.is_empty() || !r.limits.is_empty());
-    let each: Vec<&ResourceRequirements> = match whole {
-        Some(whole) => vec![whole],
-        None => spec.containers.iter().chain(&spec.init_containers).map(|c| &c.resources).collect(),
-    };
-    let set = |map: &Map<Quantity>, name: &str| map.get(name).filter(|q| q.sign() > 0).cloned();
-    let compute = ["cpu", "memory"];
-    if each.iter().all(|r| compute.iter().all(|n| set(&r.requests, n).is_none() && set(&r.limits, n).is_none())) {
-        return "BestEffort";
-    }
-    let guaranteed = each.iter().all(|r| {
-        compute.iter().all(|n| match (set(&r.limits, n), set(&r.requests, n)) {
-            (Some(limit), request) => request.is_none_or(|request| request == limit),
-            _ => false,
-        })
-    });
-    if guaranteed { "Guaranteed" } else { "Burstable" }
 }
