@@ -183,3 +183,13 @@ fn play_transcript() {
         }
     }
 }
+
+#[test]
+fn a_restart_within_a_second_of_another_is_none() {
+    let lines = ["create deployment web --image=nginx", "rollout restart deploy web", "rollout restart deploy web"];
+    let answers = play(lines.iter().map(|line| (line.to_string(), String::new())).collect(), &[], true);
+    let text = "error: failed to create patch for web: if restart has already been triggered within the past second, \
+                please wait before attempting to trigger another\n";
+    assert_eq!(answers[1], ("deployment.apps/web restarted\n".to_string(), String::new(), 0));
+    assert_eq!(answers[2], (text.to_string(), String::new(), 1));
+}

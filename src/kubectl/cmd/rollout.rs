@@ -214,12 +214,19 @@ pub async fn change(k: &Kubectl<'_>, verb: &str) -> Result<(), Error> {
             ("resume", "Deployment") => Ok((object([("spec", object([("paused", Value::Null)]))]), "resumed")),
             ("restart", "Deployment") if paused => Err("can't restart paused deployment (run rollout resume first)"),
             ("restart", "Deployment" | "DaemonSet" | "StatefulSet") => {
+                const ANNOTATIONS: &str = "spec/template/metadata/annotations";
+                const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+                let now = rfc3339(k.now());
+                if info.object.at(ANNOTATIONS).key(RESTARTED_AT).as_str() == Some(&*now) {
+                    errors.push(Error::text(format!(
+                        "failed to create patch for {}: if restart has already been triggered within the past second, \
+                         please wait before attempting to trigger another",
+                        info.name
+                    )));
+                    continue;
+                }
                 let mut patch = Value::object();
-                patch.set_key(
-                    "spec/template/metadata/annotations",
-                    "kubectl.kubernetes.io/restartedAt",
-                    rfc3339(k.now()),
-                );
+                patch.set_key(ANNOTATIONS, RESTARTED_AT, now);
                 Ok((patch, "restarted"))
             }
             ("pause", _) => Err("pausing is not supported"),
