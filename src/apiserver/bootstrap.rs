@@ -210,6 +210,18 @@ async fn create(server: &Rc<Inner>, kind: &'static KindInfo, object: Rc<dyn Obje
     }
 }
 
+/// How often the Service of the API is looked for (`DefaultEndpointReconcilerInterval`).
+const SERVICE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Creates the Service of the API again whenever it is gone, for as long as the process lives
+/// (`controlplane/controller/kubernetesservice`).
+pub(crate) async fn keep_service(server: Rc<Inner>) {
+    loop {
+        server.ctx.sleep(SERVICE_INTERVAL).await;
+        kubernetes_service(&server).await;
+    }
+}
+
 /// The Service by which pods find the API, and its endpoints: this server's address among those of its peers.
 async fn kubernetes_service(server: &Rc<Inner>) {
     const NAME: &str = "kubernetes";

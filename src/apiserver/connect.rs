@@ -109,7 +109,7 @@ pub(crate) async fn proxy(call: &Rc<Call>) -> Result<Str, Status> {
         "pods" => of_pod(call, name, port).await?,
         "services" => of_service(call, name, port)?,
         _ => {
-            let kubelet = proxy::kubelet(&call.server, name)?;
+            let kubelet = proxy::kubelet(call, name)?;
             match port.parse() {
                 Ok(port) if port != kubelet.port => Addr { port, ..kubelet },
                 _ => return of_kubelet(call, kubelet, path).await,

@@ -12,8 +12,8 @@ use sim::sync::mpsc;
 use sim::{Addr, Conn};
 
 use crate::alloc::parse_ip;
+use crate::connect;
 use crate::registry::{Call, read};
-use crate::{Inner, connect};
 
 /// The port of every kubelet's server.
 const KUBELET_PORT: u16 = 10250;
@@ -112,10 +112,12 @@ fn container(pod: &Pod, asked: &Str) -> Result<Str, Status> {
     Err(Status::bad_request(text))
 }
 
-/// Where the kubelet of a node listens.
-pub(crate) fn kubelet(server: &Inner, node: &str) -> Result<Addr, Status> {
+/// Where the kubelet of a node listens. A node that isn't there is said to be none of what the client asked for: the
+/// store takes the resource from the request (`qualifiedResourceFromContext`).
+pub(crate) fn kubelet(call: &Call, node: &str) -> Result<Addr, Status> {
+    let server = &call.server;
     let found = server.cache.resource(server.nodes).get(node);
-    let found = found.ok_or_else(|| Status::not_found(("", "nodes"), node))?;
+    let found = found.ok_or_else(|| Status::not_found((call.kind.group, call.kind.plural), node))?;
     let Some(object) = found.body.downcast_ref::<Node>() else { return Err(Status::internal("not a Node")) };
     let address = object.status.addresses.iter().find(|a| &*a.type_ == "InternalIP");
     let ip = address.and_then(|address| parse_ip(&address.address));
@@ -135,7 +137,7 @@ pub(crate) async fn relay(
     frames: mpsc::Receiver<ClientFrame>,
 ) -> Result<Option<Answer>, Status> {
     let server = &call.server;
-    let address = kubelet(server, &pod.spec.node_name)?;
+    let address = kubelet(call, &pod.spec.node_name)?;
     let Target::Path(path) = request.target.clone() else { return Err(Status::internal("no path")) };
     // Errors of Go that are no Status pass without a reason (`responsewriters.ErrorToAPIStatus`).
     let unreachable = |error: sim::NetError| {

@@ -132,6 +132,7 @@ impl Server {
 async fn start(server: Rc<Inner>) {
     bootstrap::run(&server).await;
     server.ready.set(true);
+    server.ctx.spawn("kubernetes-service", bootstrap::keep_service(server.clone()));
     server.ctx.spawn("default-service-cidr", crate::ranges::keep(server.clone()));
     server.ctx.spawn("ipallocator-repair", crate::repair::keep(server.clone()));
     identity::keep(server).await;

@@ -84,3 +84,47 @@ fn a_node_port_has_one_holder() {
         assert!((30000..=32767).contains(&drawn.spec.ports[0].node_port));
     });
 }
+
+#[test]
+fn the_service_of_the_api_comes_back() {
+    with_server(|ctx, client, _| async move {
+        let get = || client.get::<Service>("default", "kubernetes");
+        let first = loop {
+            match get().await {
+                Ok(found) => break found,
+                Err(_) => ctx.sleep(sim::Duration::from_secs(1)).await,
+            }
+        };
+        client.delete::<Service>("default", "kubernetes").await.unwrap();
+        assert!(get().await.unwrap_err().is_not_found());
+        ctx.sleep(sim::Duration::from_secs(11)).await;
+        let again = get().await.unwrap();
+        assert_ne!(again.metadata.uid, first.metadata.uid);
+        assert_eq!((&*again.spec.cluster_ip, &again.spec.ports), ("10.96.0.1", &first.spec.ports));
+    });
+}
+
+/// The store takes the resource of a node that is not there from the request.
+#[test]
+fn a_pod_whose_node_is_not_there_is_not_found() {
+    with_server(|_, client, _| async move {
+        let mut account = api::core_v1::ServiceAccount::default();
+        account.metadata.name = "default".into();
+        client.create("default", account).await.unwrap();
+        let mut lost = pod("lost");
+        lost.spec.make().node_name = "node-x".into();
+        client.create("default", lost).await.unwrap();
+        for (kind, subresource, namespace, name, wanted) in [
+            (api::core_v1::Pod::KIND, "log", "default", "lost", "pods \"node-x\" not found"),
+            (api::core_v1::Node::KIND, "proxy", "", "node-x", "nodes \"node-x\" not found"),
+        ] {
+            let target = Client::target(kind, subresource, namespace, name);
+            let query = match subresource {
+                "log" => Query::Log(Default::default()),
+                _ => Query::Proxy("/pods".into()),
+            };
+            let refused = client.send(client.request(Verb::Get, target, Body::Empty, query)).await.err();
+            assert_eq!(refused.map(|status| status.to_string()).as_deref(), Some(wanted));
+        }
+    });
+}
