@@ -118,6 +118,7 @@ async fn respond(
         _ => WriteOptions::default(),
     };
     let write = with_delete_options(write, &request);
+    check_manager(&write.field_manager, request.verb)?;
     let call = Rc::new(Call {
         server: server.clone(),
         user,
@@ -145,6 +146,28 @@ fn with_delete_options(mut write: WriteOptions, request: &Request) -> WriteOptio
         write.dry_run = write.dry_run || options.dry_run.iter().any(|mode| &**mode == "All");
     }
     write
+}
+
+/// Bound of a field manager's name (`FieldManagerMaxLength`).
+const MAX_MANAGER: usize = 128;
+
+/// `ValidateFieldManager`.
+fn check_manager(manager: &str, verb: Verb) -> Result<(), Status> {
+    let options = match verb {
+        Verb::Create => "CreateOptions",
+        Verb::Update => "UpdateOptions",
+        _ => "PatchOptions",
+    };
+    let path = api::field::Path::new("fieldManager");
+    let mut failures = api::field::ErrorList::default();
+    if manager.len() > MAX_MANAGER {
+        failures.push(api::field::too_long(&path, MAX_MANAGER));
+    }
+    for (at, letter) in manager.char_indices().filter(|(_, letter)| letter.is_control()) {
+        let why = format!("invalid character U+{:04X} (at position {at})", u32::from(letter));
+        failures.push(api::field::invalid(&path, Str::from(manager), why));
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Status::invalid(("meta.k8s.io", options), "", &failures)) }
 }
 
 /// What a client reads on every use of an old kind.

@@ -60,6 +60,8 @@ pub struct Parsed {
     pub help: bool,
     /// What is told about deprecated flags.
     pub notices: Vec<String>,
+    /// The flags as they were given, ` --name=value` each (`parseCommandArguments`).
+    pub given: String,
 }
 
 impl Parsed {
@@ -142,6 +144,14 @@ pub fn parse_int(text: &str, bits: u32) -> Result<i64, String> {
         return Err(range());
     }
     i64::try_from(value).map_err(|_| range())
+}
+
+/// Go's `strconv.ParseUint(s, 10, 16)` with its error text.
+pub fn parse_port(text: &str) -> Result<i64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let why = if digits { "value out of range" } else { "invalid syntax" };
+    let parsed = text.parse::<u16>().ok().filter(|_| digits);
+    parsed.map(i64::from).ok_or_else(|| format!("strconv.ParseUint: parsing {}: {why}", quote(text)))
 }
 
 /// Whether `text` is what Go's ParseBool takes; the error is Go's.
@@ -258,6 +268,9 @@ fn set(parsed: &mut Parsed, f: &Flag, value: String) -> Result<(), String> {
     }
     if !f.deprecated.is_empty() && !parsed.values.contains_key(f.name) {
         parsed.notices.push(format!("Flag --{} has been deprecated, {}\n", f.name, f.deprecated));
+    }
+    for part in [" --", f.name, "=", &value] {
+        parsed.given.push_str(part);
     }
     let slot = parsed.values.entry(f.name).or_default();
     match f.kind {

@@ -70,6 +70,9 @@ fn untyped(object: &Value) -> Vec<String> {
     for field in ["apiVersion", "kind"] {
         match object.at(field) {
             Value::Null => errors.push(format!("{field} not set")),
+            Value::String(s) if field == "apiVersion" && s.matches('/').count() > 1 => {
+                errors.push(format!("unexpected GroupVersion string: {s}"));
+            }
             Value::String(s) if s.is_empty() => errors.push(format!("{field} not set")),
             Value::String(_) => {}
             _ => errors.push(format!("{field} isn't string type")),
@@ -88,6 +91,7 @@ pub fn check_metadata(object: &Value) -> Result<(), String> {
     let mut into = api::core_v1::ConfigMap::default();
     match api::json::from_value(&only.to_api(), &mut into, false) {
         Ok(_) => Ok(()),
-        Err(e) => Err(e.to_string()),
+        // The type that only looks at metadata has a name of its own.
+        Err(e) => Err(e.to_string().replace("Go struct field ConfigMap.", "Go struct field metadataOnlyObject.")),
     }
 }

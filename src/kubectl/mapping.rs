@@ -136,7 +136,9 @@ impl Mapper {
     /// The mapping of an object's apiVersion and kind.
     pub fn for_kind(&self, api_version: &str, kind: &str) -> Option<Rc<Mapping>> {
         let (group, version) = split_version(api_version);
-        self.resources.iter().find(|m| m.group == group && m.version == version && m.kind == kind).cloned()
+        // Discovery knows each kind in small letters too.
+        let is = |m: &Mapping| m.kind == kind || m.kind.to_lowercase() == kind;
+        self.resources.iter().find(|m| m.group == group && m.version == version && is(m)).cloned()
     }
 
     /// A resource of a group by its plural name.

@@ -1,10 +1,12 @@
 //! `--raw`: requests by their path and query (`rawhttp`), answered by the bytes that the server sends.
 
+use crate::cmd::proxy::indented;
 use crate::error::Error;
 use crate::print::human::quote;
 use crate::print::time::klog;
 use crate::server::{Piece, status_value};
 use crate::session::Kubectl;
+use crate::value::Value;
 use api::json::{Encoder, Order};
 use api::rest::{
     Answer, Body, EventType, FieldValidation, ListOptions, LogOptions, ObjectList, PatchType, Query, Target, Verb,
@@ -37,6 +39,7 @@ pub async fn write(k: &Kubectl<'_>, verb: Verb) -> Result<(), Error> {
         return exclusive("--output");
     }
     check_path(url)?;
+    let url = &cleaned(url);
     let body = match files.first().map(String::as_str) {
         None => Vec::new(),
         Some("-") => k.io.stdin(),
@@ -50,9 +53,10 @@ pub async fn write(k: &Kubectl<'_>, verb: Verb) -> Result<(), Error> {
 /// `kubectl get --raw`.
 pub async fn get(k: &Kubectl<'_>, url: &str) -> Result<(), Error> {
     check_path(url)?;
+    let url = &cleaned(url);
     let (target, query) = parse(url);
     let collection = matches!(&target, Target::Resource { name, .. } if name.is_empty());
-    let watch = query.iter().any(|(name, value)| name == "watch" && matches!(&**value, "1" | "true"));
+    let watch = query.iter().any(|(name, value)| name == "watch" && truth(value));
     let verb = match collection {
         true if watch => Verb::Watch,
         true => Verb::List,
@@ -62,10 +66,42 @@ pub async fn get(k: &Kubectl<'_>, url: &str) -> Result<(), Error> {
 }
 
 fn check_path(url: &str) -> Result<(), Error> {
-    if url.starts_with('/') {
-        return Ok(());
+    let wrong = if url.starts_with('/') {
+        let path = url.split('?').next().unwrap_or_default();
+        let escapes = path.match_indices('%').filter_map(|(at, _)| path.get(at..));
+        let hex = |b: &u8| b.is_ascii_hexdigit();
+        let mut bad = escapes.filter(|e| !e.as_bytes().get(1..3).is_some_and(|two| two.iter().all(hex)));
+        bad.next().map(|e| format!("invalid URL escape {}", quote(&e.chars().take(3).collect::<String>())))
+    } else {
+        Some("invalid URI for request".to_string())
+    };
+    match wrong {
+        Some(why) => Err(Error::text(format!("--raw must be a valid URL path: parse {}: {why}", quote(url)))),
+        None => Ok(()),
     }
-    Err(Error::text(format!("--raw must be a valid URL path: parse {}: invalid URI for request", quote(url))))
+}
+
+/// A URL as it is sent: without a fragment, and with the path that the server is left with once it has walked `..` and
+/// `//`; two slashes at the start name a host. What goes on to a proxy is left as it is.
+fn cleaned(url: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let path = match path.strip_prefix("//") {
+        Some(rest) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/"),
+        None => path,
+    };
+    if path.contains("/proxy/") || !(path.contains("//") || path.contains("/.")) {
+        return format!("{path}{query}");
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}{query}", parts.join("/"))
 }
 
 /// A request's answer as it goes over the wire.
@@ -89,7 +125,7 @@ async fn send(k: &Kubectl<'_>, verb: Verb, url: &str, target: Target, pairs: &Pa
 pub async fn pass(k: &Kubectl<'_>, request: &HttpRequest, part: &mut dyn FnMut(Part)) {
     let (target, query) = parse(&request.path);
     let collection = matches!(&target, Target::Resource { name, .. } if name.is_empty());
-    let watch = query.iter().any(|(name, value)| name == "watch" && matches!(&**value, "1" | "true"));
+    let watch = query.iter().any(|(name, value)| name == "watch" && truth(value));
     let verb = match &*request.method {
         "GET" if collection && watch => Some(Verb::Watch),
         "GET" if collection => Some(Verb::List),
@@ -147,6 +183,11 @@ async fn serve(
         Some(path) => Query::Proxy(path),
         None => query(verb, &target, pairs)?,
     };
+    let body = match verb {
+        // A deletion without a body has its options in the query.
+        Verb::Delete | Verb::DeleteCollection if matches!(body, Body::Empty) => delete_options(pairs)?,
+        _ => body,
+    };
     let code = if verb == Verb::Create { 201 } else { 200 };
     if verb == Verb::Watch {
         let (_, mut stream) = k.respond(verb, target, query, body).await?;
@@ -157,14 +198,25 @@ async fn serve(
         return Ok(());
     }
     let kind = k.list_kind(&target);
+    let on_lines = pairs
+        .iter()
+        .find(|(name, _)| name == "pretty")
+        .is_some_and(|(_, value)| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"));
+    let shaped = |json: String| match on_lines {
+        true => indented(json.as_bytes()).into(),
+        false => json.into_bytes().into(),
+    };
     let (answer, mut stream) = k.respond(verb, target, query, body).await?;
     part(Part::Head(code, !matches!(answer, Answer::Text(_) | Answer::Stream), !matches!(answer, Answer::Stream)));
     part(Part::Bytes(match answer {
         Answer::Text(text) => text.as_bytes().into(),
+        Answer::Json(bytes) if on_lines && bytes.starts_with(b"{\"kind\"") => {
+            shaped(String::from_utf8_lossy(&bytes).into_owned())
+        }
         Answer::Json(bytes) => bytes,
-        Answer::Object(object) => format!("{}\n", whole(&object)).into_bytes().into(),
-        Answer::Status(status) => format!("{}\n", written(&**status, None)).into_bytes().into(),
-        Answer::List(list) => collection(&kind, &list).into_bytes().into(),
+        Answer::Object(object) => shaped(format!("{}\n", whole(&object))),
+        Answer::Status(status) => shaped(format!("{}\n", written(&**status, None))),
+        Answer::List(list) => shaped(collection(&kind, &list)),
         Answer::Table(_) => return Ok(()),
         Answer::Stream => {
             while let Piece::Out(bytes) | Piece::Err(bytes) = stream.piece().await {
@@ -231,6 +283,11 @@ pub async fn text(k: &Kubectl<'_>, path: &str) -> Result<String, Error> {
     })
 }
 
+/// What a query's text is as a boolean: all is true that isn't clearly false (`Convert_Slice_string_To_bool`).
+fn truth(text: &str) -> bool {
+    !matches!(text.to_ascii_lowercase().as_str(), "0" | "false")
+}
+
 type Pairs = Vec<(String, String)>;
 
 /// A path of the API as a resource, where it is one, and its query.
@@ -267,18 +324,61 @@ fn behind(url: &str, target: &Target) -> Option<Str> {
     Some(if path.is_empty() { "/".into() } else { path.into() })
 }
 
+fn not_a_number(text: &str) -> Error {
+    let why = format!("strconv.ParseInt: parsing {}: invalid syntax", quote(text));
+    Error::Status(Box::new(status_value(&api::Status::bad_request(why))))
+}
+
+/// A deletion's options from the query, as a body has them.
+fn delete_options(pairs: &Pairs) -> Result<Body, Error> {
+    let mut options = Value::object();
+    for (name, value) in pairs {
+        let value: Value = match name.as_str() {
+            "dryRun" => Value::Array(vec![value.as_str().into()]),
+            "propagationPolicy" => value.as_str().into(),
+            "orphanDependents" => Value::Bool(truth(value)),
+            "gracePeriodSeconds" => value.parse::<i64>().map(Value::Int).map_err(|_| not_a_number(value))?,
+            _ => continue,
+        };
+        options.set(name, value);
+    }
+    Ok(if options.is_empty() { Body::Empty } else { Body::Bytes(options.to_json().into_bytes().into()) })
+}
+
+/// What is wrong with the options of a write in the query.
+fn check_write(verb: Verb, get: &dyn Fn(&str) -> Option<String>) -> Result<(), Error> {
+    use api::field::{ErrorList, Path, not_supported};
+    let options = match verb {
+        Verb::Create => "CreateOptions",
+        Verb::Update => "UpdateOptions",
+        _ => "PatchOptions",
+    };
+    let mut wrong = ErrorList::default();
+    if let Some(mode) = get("dryRun").filter(|mode| mode != "All") {
+        wrong.push(not_supported(&Path::new("dryRun"), api::List::from(vec![Str::from(mode)]), &["All"]));
+    }
+    if let Some(mode) = get("fieldValidation").filter(|m| !matches!(m.as_str(), "" | "Ignore" | "Strict" | "Warn")) {
+        wrong.push(not_supported(&Path::new("fieldValidation"), mode, &["", "Ignore", "Strict", "Warn"]));
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let status = api::Status::invalid(("meta.k8s.io", options), "", &wrong);
+    Err(Error::Status(Box::new(status_value(&status))))
+}
+
 /// The query's parameters that the verb takes; others are passed over, as the server does.
 fn query(verb: Verb, target: &Target, pairs: &Pairs) -> Result<Query, Error> {
     let get = |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
     let text = |name: &str| Str::from(get(name).unwrap_or(""));
-    let truth = |name: &str| get(name).map(|v| !matches!(v, "0" | "false" | "False" | "FALSE" | "f" | "F"));
+    let truth = |name: &str| get(name).map(truth);
     let number = |name: &str| -> Result<Option<i64>, Error> {
         let Some(value) = get(name).filter(|v| !v.is_empty()) else { return Ok(None) };
-        value.parse().map(Some).map_err(|_| {
-            let why = format!("strconv.ParseInt: parsing {}: invalid syntax", quote(value));
-            Error::Status(Box::new(status_value(&api::Status::bad_request(why))))
-        })
+        value.parse().map(Some).map_err(|_| not_a_number(value))
     };
+    if matches!(verb, Verb::Create | Verb::Update | Verb::Patch(_)) {
+        check_write(verb, &|name| get(name).map(String::from))?;
+    }
     let log = matches!(target, Target::Resource { subresource, .. } if **subresource == *"log");
     Ok(match verb {
         Verb::Get if log => Query::Log(LogOptions {

@@ -95,6 +95,13 @@ const FILES: &[(&str, &str)] = &[
         "resources: [a.yaml]\npatches: [{patch: \"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: zzz}\\n\"}]\n",
     ),
     ("e8/kustomization.yaml", "configMapGenerator: [{name: c, files: [nope.txt]}]\n"),
+    ("pod-nameless.json", "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{}}"),
+    ("meta-text.json", "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":\"foo\"}"),
+    ("meta-empty.json", "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{}}"),
+    ("version-abc.json", "{\"apiVersion\":\"a/b/c\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"}}"),
+    ("kind-small.json", "{\"apiVersion\":\"v1\",\"kind\":\"configmap\",\"metadata\":{\"name\":\"small\"}}"),
+    ("unknown-field.json", "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"nope\":1}"),
+    ("cut.json", "{"),
     (
         "kuberc.yaml",
         "apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\ndefaults:\n- {command: get, options: [{name: output, default: name}]}\naliases:\n- {name: getn, command: get, prependArgs: [namespaces], options: [{name: output, default: name}]}\n- {name: nodef, command: get, appendArgs: [default]}\n",

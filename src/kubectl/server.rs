@@ -233,6 +233,11 @@ pub fn no_path() -> Error {
     status_error(&api::Status::generic(404, "", ("", ""), "", "", 0))
 }
 
+/// A request about one object says which.
+fn named(name: &str) -> Result<(), Error> {
+    if name.is_empty() { Err(Error::text("resource name may not be empty")) } else { Ok(()) }
+}
+
 fn status_error(s: &api::Status) -> Error {
     Error::Status(Box::new(status_value(s)))
 }
@@ -438,6 +443,7 @@ impl<'a> Kubectl<'a> {
 
     /// One object.
     pub async fn get(&self, m: &Mapping, ns: &str, name: &str, sub: &str) -> Result<Value, Error> {
+        named(name)?;
         let target = Self::target(m, ns, name, sub);
         self.object(self.request(Verb::Get, target, Query::None, Body::Empty, Accept::Object)).await
     }
@@ -542,6 +548,7 @@ impl<'a> Kubectl<'a> {
         body: &[u8],
         w: &Write,
     ) -> Result<Value, Error> {
+        named(name)?;
         let target = Self::target(m, ns, name, sub);
         let body = Body::Bytes(body.into());
         let query = Query::Write(options(w));

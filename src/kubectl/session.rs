@@ -6,11 +6,15 @@ use crate::io::Io;
 use crate::mapping::{Mapper, Mapping};
 use crate::print::human::quote;
 use crate::server::Connection;
+use crate::value::Value;
 use api::rest::{Credential, Impersonation};
 use sim::{Addr, Ctx};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+
+/// The annotation that says why an object was changed.
+pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 
 /// What the kubeconfig says.
 #[derive(Clone, Debug)]
@@ -113,6 +117,13 @@ impl<'a> Kubectl<'a> {
         }
     }
 
+    /// Warns in klog's form, once of each.
+    pub fn warn_by_log(&self, place: &str, text: &str) {
+        if self.warned.borrow_mut().insert(text.to_string()) {
+            self.err(&crate::print::time::klog(self.now(), 'W', place, text));
+        }
+    }
+
     /// The namespace of the command.
     pub fn namespace(&self) -> String {
         match self.flags.str("namespace") {
@@ -135,6 +146,30 @@ impl<'a> Kubectl<'a> {
     /// The arguments that are no flags.
     pub fn args(&self) -> &[String] {
         &self.flags.args
+    }
+
+    /// What `--record` keeps of the command (`RecordFlags`); without the flag nothing.
+    pub fn cause(&self) -> Option<String> {
+        let words = || [&self.path].into_iter().chain(self.args()).map(String::as_str).collect::<Vec<_>>().join(" ");
+        self.flags.bool("record").then(|| words() + &self.flags.given)
+    }
+
+    /// Annotates an object with why it is changed, if `--record` was given.
+    pub fn record(&self, object: &mut Value) {
+        if let Some(cause) = self.cause() {
+            object.set_key("metadata/annotations", CHANGE_CAUSE, cause);
+        }
+    }
+
+    /// The patch that says why an object was changed: none without `--record`, or where it would change nothing.
+    pub fn record_patch(&self, object: &Value) -> Option<String> {
+        let cause = self.cause()?;
+        let known = object.at("metadata/annotations").key(CHANGE_CAUSE).as_str() == Some(&cause);
+        let mut patch = Value::object();
+        if !known {
+            self.record(&mut patch);
+        }
+        Some(patch.to_json())
     }
 
     /// Wall time in nanoseconds since 1970.

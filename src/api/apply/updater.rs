@@ -44,7 +44,7 @@ impl From<ApplyError> for Status {
             }
             ApplyError::BadRequest(m) => Status::bad_request(m),
             // Errors without a reason answer 500 with their text alone.
-            ApplyError::Invalid(m) => Status::internal(&m).with_message(m),
+            ApplyError::Invalid(m) => Status::unknown(m),
         }
     }
 }
@@ -212,11 +212,11 @@ pub fn apply(live: &dyn Object, config: &Value, r: &Request<'_>, force: bool) ->
 
 /// The name that errors give the document: `default/web; apps/v1, Kind=Deployment`.
 fn named(config: &Value) -> String {
+    let (group, version) = crate::scheme::group_version(config.str_at(&["apiVersion"]));
     format!(
-        "{}/{}; {}, Kind={}",
+        "{}/{}; {group}/{version}, Kind={}",
         config.str_at(&["metadata", "namespace"]),
         config.str_at(&["metadata", "name"]),
-        config.str_at(&["apiVersion"]),
         config.str_at(&["kind"])
     )
 }

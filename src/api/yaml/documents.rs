@@ -84,8 +84,12 @@ impl Documents<'_> {
                     self.pos += used;
                     return Some(Ok(Document { value: Value::Null, line, overflow: Some(e.message) }));
                 }
-                let json =
-                    StreamError { message: format!("json: offset {}: {}", self.pos + e.offset, e.message), line };
+                let message = match e.message.as_str() {
+                    // The reader's own end comes before the decoder's word.
+                    "unexpected end of JSON input" => "unexpected EOF".to_string(),
+                    why => format!("json: offset {}: {why}", self.pos + e.offset),
+                };
+                let json = StreamError { message, line };
                 self.json = false;
                 self.skip_white_line();
                 match self.next_yaml(Some(json.clone())) {

@@ -180,6 +180,11 @@ fn decode_continue(token: &str) -> Result<Continue, Status> {
     if start.is_empty() {
         return Err(bad("encoded start key empty (version meta.k8s.io/v1)".to_string()));
     }
+    // No key leads out of its collection.
+    let inner = start.strip_prefix('/').unwrap_or(&start);
+    if !inner.is_empty() && inner.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(bad(start));
+    }
     Ok(Continue { revision, start })
 }
 

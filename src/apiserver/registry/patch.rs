@@ -7,6 +7,7 @@ use api::json::Value;
 use api::rest::{Body, FieldValidation, PatchType, Verb};
 use api::{AnyRev, KindInfo, Object, Status};
 
+use super::body::{WrongType, wrong_type};
 use super::{Call, Face};
 
 /// How often a patch is tried anew on the state that somebody else made.
@@ -34,12 +35,7 @@ impl Call {
                 true => on(whole()),
                 false => on(old.clone()).or_else(|_| on(whole())),
             }?;
-            if let Some(metadata) = patched.metadata().filter(|metadata| metadata.name != self.name) {
-                return Err(Status::bad_request(format!(
-                    "the name of the object ({}) does not match the name on the URL ({})",
-                    metadata.name, self.name
-                )));
-            }
+            self.match_name(&*patched)?;
             let mut new = super::convert::incoming(patched);
             self.match_namespace(&mut *new)?;
             if face != Face::Status {
@@ -108,13 +104,7 @@ impl Call {
                 Err(status) if status.is_not_found() && self.subresource.is_empty() => {
                     self.server.authorize_as(self, "create")?;
                     let object = applied(&*self.kind.new_object())?;
-                    if object.metadata().is_some_and(|metadata| metadata.name != self.name) {
-                        return Err(Status::bad_request(format!(
-                            "the name of the object ({}) does not match the name on the URL ({})",
-                            object.metadata().map_or("", |m| &m.name),
-                            self.name
-                        )));
-                    }
+                    self.match_name(&*object)?;
                     match self.create_object(object).await {
                         Err(status) if status.is_already_exists() && tries < TRIES => tries += 1,
                         other => return other.map(|object| (object, true)),
@@ -204,6 +194,13 @@ impl Call {
             let failures: ErrorList = field::invalid(&Path::new("patch"), shown, text).into();
             Status::invalid(("", ""), "", &failures)
         };
+        // A strategic merge works on the kind's own type, the others on documents.
+        if patch != PatchType::Strategic
+            && let Err(WrongType::Unreadable(why) | WrongType::Other { why, .. }) =
+                wrong_type(heading(&after).to_string().as_bytes(), kind)
+        {
+            return Err(refused(&why));
+        }
         let decoded = match patch {
             PatchType::Strategic => api::json::from_unstructured(&after, &mut *object, strict),
             _ => api::json::from_value(&after, &mut *object, strict),
@@ -220,6 +217,20 @@ impl Call {
         }
         Ok(object)
     }
+}
+
+/// Just what tells the type of a document.
+fn heading(document: &Value) -> Value {
+    if document.as_object().is_none() {
+        return document.clone();
+    }
+    let mut out = Value::object();
+    for key in ["apiVersion", "kind"] {
+        if let Some(value) = document.get(key) {
+            out.set_at(&[key], value.clone());
+        }
+    }
+    out
 }
 
 /// The answer to a strategic merge that fails (`interpretStrategicMergePatchError`).

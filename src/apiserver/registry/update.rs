@@ -51,16 +51,7 @@ impl Call {
             api::defaults::apply(&mut *object);
         }
         self.match_namespace(&mut *object)?;
-        let name = object.metadata().map_or(Str::default(), |m| m.name.clone());
-        if name.is_empty() {
-            return Err(Status::bad_request("name must be provided"));
-        }
-        if name != self.name {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                self.name
-            )));
-        }
+        self.match_name(&*object)?;
         let may_create = self.resource().strategy.create_on_update && self.face() == Face::Main;
         let updated = self.update_with(&mut |_| Ok(object.boxed()), true).await;
         match updated {
@@ -149,6 +140,17 @@ impl Call {
         Ok(Change::Write(new))
     }
 
+    /// The name of the object must be that of the URL (`checkName`).
+    pub(super) fn match_name(&self, object: &dyn Object) -> Result<(), Status> {
+        let Some(metadata) = object.metadata().filter(|metadata| metadata.name != self.name) else { return Ok(()) };
+        let (name, asked) = (&metadata.name, &self.name);
+        Err(Status::bad_request(if name.is_empty() {
+            format!("the name of the object ({asked} based on URL) was undeterminable: name must be provided")
+        } else {
+            format!("the name of the object ({name}) does not match the name on the URL ({asked})")
+        }))
+    }
+
     /// As `update_with`, for services: what the new state needs is allocated first, and what it gave up released.
     async fn update_service(
         &self,
@@ -165,6 +167,22 @@ impl Call {
             let mut new = make(&old)?;
             let version = new.metadata().map_or(Str::default(), |m| m.resource_version.clone());
             crate::strategy::service::before_update(&mut *new, &*old.body);
+            // Addresses that may not change are refused before anybody asks whether they are free; before that, what
+            // doesn't fit together (`initIPFamilyFields`).
+            let found = match names_addresses(&*new, &*old.body) {
+                true => api::validation::update(&*new, &*old.body),
+                false => Default::default(),
+            };
+            let about = |what: &dyn Fn(&str) -> bool| {
+                let mut some = api::field::ErrorList::default();
+                some.extend(found.iter().filter(|failure| what(&failure.field)).cloned());
+                some
+            };
+            for failures in [about(&|f| f == "spec.clusterIPs"), about(&|f| f.starts_with("spec.clusterIPs["))] {
+                if !failures.is_empty() {
+                    return Err(Status::invalid_kind(self.resource().kind, &self.name, &failures));
+                }
+            }
             let allocated = self.server.allocate(self, &mut *new, Some(&*old.body)).await?;
             if let Some(metadata) = new.metadata_mut() {
                 metadata.resource_version = version;
@@ -282,6 +300,12 @@ impl Call {
             }
         }
     }
+}
+
+/// Whether a Service asks for other addresses than it has.
+fn names_addresses(new: &dyn Object, old: &dyn Object) -> bool {
+    let ips = |object: &dyn Object| Some(object.downcast_ref::<api::core_v1::Service>()?.spec.cluster_ips.clone());
+    ips(new).is_some_and(|new| !new.is_empty() && ips(old).is_some_and(|old| old != new))
 }
 
 /// Whether an update ends the object: it was to be deleted, and nothing holds it any more. A namespace also waits for

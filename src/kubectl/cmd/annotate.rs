@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::error::Error;
 use crate::print::object::for_write;
 use crate::server::Write;
-use crate::session::Kubectl;
+use crate::session::{CHANGE_CAUSE, Kubectl};
 use crate::value::{Object, Value, object};
 use ::api::rest::PatchType;
 
@@ -30,7 +30,7 @@ pub async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
     if resources.is_empty() && f.list("filename").is_empty() {
         return Err(Error::text("one or more resources must be specified as <resource> <name> or <resource>/<name>"));
     }
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     if pairs.is_empty() && !list {
         return Err(Error::text("at least one annotation update is required"));
     }
@@ -77,7 +77,7 @@ pub async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
             if !f.bool("overwrite") {
                 let taken: Vec<String> = set
                     .iter()
-                    .filter(|(key, _)| key != "kubernetes.io/change-cause")
+                    .filter(|(key, _)| key != CHANGE_CAUSE)
                     .filter_map(|(key, value)| {
                         let old = old.key(key).as_str()?;
                         (old != value).then(|| format!("'{key}' already has a value ({old})"))
@@ -91,6 +91,9 @@ pub async fn annotate(k: &Kubectl<'_>) -> Result<(), Error> {
                 }
             }
             let mut change = Object::new();
+            if dry_run != DryRun::Client && !f.bool("local") {
+                change.extend(k.cause().map(|cause| (CHANGE_CAUSE.to_string(), cause.into())));
+            }
             for (key, value) in &set {
                 if old.key(key).as_str() != Some(value) {
                     change.insert(key.clone(), value.as_str().into());

@@ -1,11 +1,14 @@
 //! `kubectl api-resources` and `api-versions`.
 
 use crate::error::Error;
-use crate::mapping::qualified;
+use crate::mapping::{Mapping, qualified};
 use crate::print::human::quote;
 use crate::print::tabwriter::{TABLE, TabWriter};
 use crate::session::Kubectl;
-use api::SortSmall;
+use crate::value::Value;
+use api::json::{Encoder, Order};
+use api::{SortSmall, Str};
+use std::rc::Rc;
 
 /// The command.
 pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
@@ -14,7 +17,7 @@ pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(k.usage_error(&format!("unexpected arguments: [{}]", k.args().join(" "))));
     }
     let output = f.str("output");
-    if !["", "wide", "name"].contains(&output) {
+    if !["", "wide", "name", "json", "yaml", "kyaml"].contains(&output) {
         return Err(Error::text(format!(
             "unable to match a printer suitable for the output format {}, allowed formats are: json,kyaml,name,wide,yaml",
             quote(output)
@@ -47,6 +50,10 @@ pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
         };
         (key, m.plural.clone())
     });
+    if matches!(output, "json" | "yaml" | "kyaml") {
+        k.out(&as_list(output, &list));
+        return Ok(());
+    }
     let mut w = TabWriter::new(TABLE);
     if !f.bool("no-headers") && output != "name" {
         w.write("NAME\tSHORTNAMES\tAPIVERSION\tNAMESPACED\tKIND");
@@ -72,6 +79,56 @@ pub async fn resources(k: &Kubectl<'_>) -> Result<(), Error> {
     }
     k.out(&w.flush());
     Ok(())
+}
+
+/// The fields of a list of resources and of its items in Go's order.
+const IN_GO: [&str; 12] = [
+    "name",
+    "singularName",
+    "namespaced",
+    "group",
+    "version",
+    "kind",
+    "apiVersion",
+    "groupVersion",
+    "resources",
+    "verbs",
+    "shortNames",
+    "categories",
+];
+
+/// The resources as one object.
+fn as_list(output: &str, list: &[Rc<Mapping>]) -> String {
+    use api::meta_v1::{APIResource, APIResourceList};
+    let strings = |list: &[String]| list.iter().map(|s| Str::from(s.as_str())).collect();
+    let resources = list.iter().map(|m| APIResource {
+        name: m.plural.as_str().into(),
+        singular_name: m.singular.as_str().into(),
+        namespaced: m.namespaced,
+        group: m.group.as_str().into(),
+        version: m.version.as_str().into(),
+        kind: m.kind.as_str().into(),
+        verbs: strings(&m.verbs),
+        short_names: strings(&m.short_names),
+        categories: strings(&m.categories),
+        ..APIResource::default()
+    });
+    let object = APIResourceList {
+        kind: "APIResourceList".into(),
+        api_version: "v1".into(),
+        resources: if list.is_empty() { Default::default() } else { resources.collect() },
+        ..APIResourceList::default()
+    };
+    let value = || Value::from(&api::json::to_value_bare(&object));
+    match output {
+        "yaml" => crate::print::object::yaml(&value()),
+        "kyaml" => crate::print::kyaml::ordered(&value(), &IN_GO),
+        _ => {
+            let mut encoder = Encoder::new(Order::Go, 4);
+            encoder.object(&object);
+            format!("{}\n", encoder.finish())
+        }
+    }
 }
 
 /// The command.

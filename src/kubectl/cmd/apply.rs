@@ -56,7 +56,7 @@ pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
         return Err(k.usage_error(&format!("Unexpected args: [{}]", k.args().join(" "))));
     }
     let server_side = f.bool("server-side");
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     super::delete::cascading(f)?;
     if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
         return Err(Error::text("must specify one of -f and -k"));
@@ -113,7 +113,8 @@ pub async fn apply(k: &Kubectl<'_>) -> Result<(), Error> {
     let prints_objects = prints_objects(k);
     let mut applied = Vec::new();
     let (mut namespaces, mut uids) = (BTreeSet::new(), BTreeSet::new());
-    for info in infos {
+    for mut info in infos {
+        k.record(&mut info.object);
         let done = if server_side { a.server_side(info).await } else { a.client_side(info).await };
         match done {
             Ok((info, word)) => {

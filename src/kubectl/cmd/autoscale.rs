@@ -27,7 +27,7 @@ fn metric(input: &str, resource: &str, unit: &str) -> Result<Value, Error> {
 /// The command.
 pub async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let (min, max) = (f.int("min"), f.int("max"));
     if max < 1 {
         return Err(Error::text(format!("--max=MAXPODS is required and must be at least 1, max: {max}")));
@@ -81,6 +81,7 @@ pub async fn autoscale(k: &Kubectl<'_>) -> Result<(), Error> {
             o.set("spec/scaleTargetRef/apiVersion", info.mapping.api_version());
             o.set("spec/scaleTargetRef/kind", kind);
             o.set("spec/scaleTargetRef/name", info.name.as_str());
+            k.record(&mut o);
             if dry_run == DryRun::Client {
                 o.set("status/currentMetrics", Value::Null);
                 o.set("status/desiredReplicas", 0i64);

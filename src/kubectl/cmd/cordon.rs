@@ -19,7 +19,7 @@ pub async fn cordon(k: &Kubectl<'_>, desired: bool, usage: &str) -> Result<(), E
     if !k.args().is_empty() && !selector.is_empty() {
         return Err(k.usage_error("error: cannot specify both a node name and a --selector option"));
     }
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let b = Builder::new(k);
     let mut b = if selector.is_empty() {
         b.resource_names("nodes", k.args())

@@ -23,7 +23,7 @@ pub async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
         }
         return crate::raw::write(k, ::api::rest::Verb::Create).await;
     }
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let validation = validation(f)?;
     let mut printer = for_write(k, &dry_run.operation("created"))?;
     let mut b = Builder::new(k).labels(f.str("selector"));
@@ -41,6 +41,7 @@ pub async fn create(k: &Kubectl<'_>) -> Result<(), Error> {
             {
                 info.object = super::apply::annotated(&info.object);
             }
+            k.record(&mut info.object);
             if dry_run != DryRun::Client {
                 info.object.remove_key("metadata", "resourceVersion");
                 let made = k
@@ -97,7 +98,7 @@ pub fn new_object(k: &Kubectl<'_>, api_version: &str, kind: &str, name: &str, na
 /// Sends a new object and prints what came of it. `failed` goes before an error's text; without it the error stays the
 /// server's.
 pub async fn send(k: &Kubectl<'_>, group: &str, plural: &str, mut o: Value, failed: Option<&str>) -> Result<(), Error> {
-    let dry_run = DryRun::of(&k.flags)?;
+    let dry_run = DryRun::of(k)?;
     let validation = validation(&k.flags)?;
     let mut printer = for_write(k, &dry_run.operation("created"))?;
     if k.flags.bool("save-config") {

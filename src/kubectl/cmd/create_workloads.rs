@@ -2,7 +2,6 @@
 
 use super::create::{command, name, new_object, send};
 use crate::error::Error;
-use crate::print::human::quote;
 use crate::session::Kubectl;
 use crate::value::{Value, object};
 
@@ -339,9 +338,7 @@ async fn service(k: &Kubectl<'_>, kind: &str) -> Result<(), Error> {
             Ok(number) => ::api::names::port_number(number),
             Err(_) => ::api::names::port_name(target),
         };
-        let Ok(number) = port.parse::<i64>() else {
-            return Err(Error::text(format!("strconv.ParseUint: parsing {}: invalid syntax", quote(port))));
-        };
+        let number = crate::flags::parse_port(port).map_err(Error::Text)?;
         if !wrong.is_empty() {
             return Err(Error::text(wrong.join(",")));
         }

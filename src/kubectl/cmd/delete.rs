@@ -50,7 +50,7 @@ pub async fn delete(k: &Kubectl<'_>) -> Result<(), Error> {
     if force && grace < 0 {
         grace = 0;
     }
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let mut b = Builder::new(k)
         .labels(f.str("selector"))
         .fields(f.str("field-selector"))

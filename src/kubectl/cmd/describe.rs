@@ -32,8 +32,9 @@ pub async fn describe(k: &Kubectl<'_>) -> Result<(), Error> {
         Ok(()) => {}
     }
     let mut first = true;
+    let show_events = shows_events(k, infos.len() == 1 && errors.is_empty());
     for info in &infos {
-        match one(k, info).await {
+        match one(k, info, show_events).await {
             Ok(text) => {
                 if std::mem::take(&mut first) {
                     k.out(&text);
@@ -70,26 +71,30 @@ async fn by_prefix(k: &Kubectl<'_>, original: Error) -> Result<(), Error> {
     let mut found = false;
     for info in infos.iter().filter(|i| i.name.starts_with(prefix.as_str())) {
         found = true;
-        let text = one(k, info).await?;
+        let text = one(k, info, shows_events(k, false)).await?;
         k.out(&format!("{text}\n"));
     }
     if found { Ok(()) } else { Err(original) }
 }
 
-async fn one(k: &Kubectl<'_>, info: &Info) -> Result<String, Error> {
+/// Whether events are shown: as the flag says, else of an object that was named alone.
+fn shows_events(k: &Kubectl<'_>, alone: bool) -> bool {
+    if k.flags.changed("show-events") { k.flags.bool("show-events") } else { alone }
+}
+
+async fn one(k: &Kubectl<'_>, info: &Info, show_events: bool) -> Result<String, Error> {
     let d = describer(&info.mapping.group, &info.mapping.kind);
     // As real describers do, the object is read anew.
     let object = k.get(&info.mapping, &info.namespace, &info.name, "").await?;
-    let related = related(k, d, &object).await?;
+    let related = related(k, d, &object, show_events).await?;
     Ok(write(d, &object, &related))
 }
 
-async fn related(k: &Kubectl<'_>, d: &Describer, object: &Value) -> Result<Related, Error> {
+async fn related(k: &Kubectl<'_>, d: &Describer, object: &Value, show_events: bool) -> Result<Related, Error> {
     let mut r = Related { now: k.now(), ..Related::default() };
     let namespace = object.str("metadata/namespace").to_string();
     let name = object.str("metadata/name");
     let selector = selector_text(object.at("spec/selector"));
-    let show_events = k.flags.bool("show-events");
     let pods = k.known("", "pods")?;
     for need in d.needs {
         match need {

@@ -28,7 +28,7 @@ pub async fn drain(k: &Kubectl<'_>) -> Result<(), Error> {
     if !k.args().is_empty() && !f.str("selector").is_empty() {
         return Err(k.usage_error("error: cannot specify both a node name and a --selector option"));
     }
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     if crate::selector::parse(f.str("pod-selector")).is_err() {
         return Err(Error::text("--pod-selector=<pod_selector> must be a valid label selector"));
     }

@@ -80,8 +80,10 @@ async fn save(k: &Kubectl<'_>, info: &Info, wanted: &Value, write: &Write, dry_r
     if wanted.str("kind") != original.str("kind") || wanted.str("metadata/name") != original.str("metadata/name") {
         return Err(Error::text("At least one of apiVersion, kind and name was changed"));
     }
+    let mut wanted = wanted.clone();
+    k.record(&mut wanted);
     let schema = merge::schema_of(&info.mapping.api_version(), &info.mapping.kind);
-    let patch = merge::two_way(&original, wanted, schema).to_json();
+    let patch = merge::two_way(&original, &wanted, schema).to_json();
     if patch == "{}" {
         k.out(&format!("{} skipped\n", info.printed_name()));
         return Ok(());

@@ -11,7 +11,7 @@ use crate::value::{Value, object};
 
 /// The command.
 pub async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
-    let dry_run = DryRun::of(&k.flags)?;
+    let dry_run = DryRun::of(k)?;
     let mut printer = for_write(k, &dry_run.operation("exposed"))?;
     let b = Builder::new(k).arguments(k, false, k.args());
     let visit = b.run(k).await?;
@@ -20,9 +20,8 @@ pub async fn expose(k: &Kubectl<'_>) -> Result<(), Error> {
         let done = async {
             let info = item?;
             let mut service = make(k, &info)?;
-            {
-                super::run::override_with(k, &mut service)?;
-            }
+            super::run::override_with(k, &mut service)?;
+            k.record(&mut service);
             if dry_run == DryRun::Client {
                 if k.explicit_namespace() {
                     service.set("metadata/namespace", k.namespace());

@@ -117,8 +117,9 @@ impl Get<'_, '_> {
             let many = infos.len() > 1;
             let field = crate::jsonpath::relaxed(&self.sort_by).unwrap_or_else(|_| self.sort_by.clone());
             for info in &mut infos {
-                // A single Table that can't be sorted is not printed at all, and nobody says why.
+                // A single Table that can't be sorted is not printed at all, and nobody says why; one row is sorted.
                 if let Some(t) = &mut info.table
+                    && (many || t.rows.len() > 1)
                     && let Err(e) = sort_table(t, &field)
                 {
                     if many {

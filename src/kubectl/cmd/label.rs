@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::print::human::quote;
 use crate::print::object::for_write;
 use crate::server::Write;
-use crate::session::Kubectl;
+use crate::session::{CHANGE_CAUSE, Kubectl};
 use crate::value::{Object, Value, object};
 use ::api::rest::PatchType;
 
@@ -29,7 +29,7 @@ pub fn split(args: &[String], kind: &str) -> Result<(Vec<String>, Vec<String>), 
 /// The command.
 pub async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let (resources, pairs) = split(k.args(), "label")?;
     let mut set: Vec<(String, String)> = Vec::new();
     let mut remove: Vec<String> = Vec::new();
@@ -148,6 +148,9 @@ pub async fn label(k: &Kubectl<'_>) -> Result<(), Error> {
             }
             if !change.is_empty() && dry_run != DryRun::Client && !f.bool("local") {
                 let mut meta = object([("labels", Value::Object(change))]);
+                if let Some(cause) = k.cause() {
+                    meta.set_key("annotations", CHANGE_CAUSE, cause);
+                }
                 if !f.str("resource-version").is_empty() {
                     meta.set("resourceVersion", f.str("resource-version"));
                 }

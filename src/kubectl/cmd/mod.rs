@@ -37,7 +37,7 @@ mod patch;
 mod plugin;
 mod pod_watch;
 mod port_forward;
-mod proxy;
+pub(crate) mod proxy;
 mod prune;
 mod reconcile;
 mod replace;
@@ -375,11 +375,29 @@ pub enum DryRun {
 }
 
 impl DryRun {
-    /// `GetDryRunStrategy`.
-    pub fn of(flags: &Parsed) -> Result<DryRun, Error> {
-        match flags.str("dry-run") {
-            "none" | "false" | "0" | "f" | "F" | "FALSE" | "False" => Ok(DryRun::None),
-            "client" | "unchanged" | "true" | "1" | "t" | "T" | "TRUE" | "True" => Ok(DryRun::Client),
+    /// `GetDryRunStrategy`. Old ways to ask for one are warned of.
+    pub fn of(k: &Kubectl<'_>) -> Result<DryRun, Error> {
+        let text = k.flags.str("dry-run");
+        let old = |line: u32, kind: &str, instead: &str| {
+            let said = format!("{kind} and can be replaced with --dry-run={instead}.");
+            k.warn_by_log(&format!("helpers.go:{line}"), &said);
+        };
+        let boolean = format!("--dry-run={text} is deprecated (boolean value)");
+        match text {
+            "none" => Ok(DryRun::None),
+            "false" | "0" | "f" | "F" | "FALSE" | "False" => {
+                old(731, &boolean, "none");
+                Ok(DryRun::None)
+            }
+            "client" => Ok(DryRun::Client),
+            "unchanged" => {
+                old(714, "--dry-run is deprecated", "client");
+                Ok(DryRun::Client)
+            }
+            "true" | "1" | "t" | "T" | "TRUE" | "True" => {
+                old(728, &boolean, "client");
+                Ok(DryRun::Client)
+            }
             "server" => Ok(DryRun::Server),
             other => Err(Error::text(format!(
                 "Invalid dry-run value ({other}). Must be \"none\", \"server\", or \"client\"."
@@ -399,7 +417,7 @@ impl DryRun {
 
 /// Refuses a dry run of the server for objects that no server sees.
 pub fn local_dry_run(k: &Kubectl<'_>) -> Result<(), Error> {
-    if k.flags.bool("local") && DryRun::of(&k.flags)? == DryRun::Server {
+    if k.flags.bool("local") && DryRun::of(k)? == DryRun::Server {
         return Err(Error::text("cannot specify --local and --dry-run=server - did you mean --dry-run=client?"));
     }
     Ok(())

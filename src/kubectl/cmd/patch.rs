@@ -13,7 +13,7 @@ use ::api::rest::PatchType;
 /// The command.
 pub async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let (text, file) = (f.str("patch"), f.str("patch-file"));
     if !text.is_empty() && !file.is_empty() {
         return Err(Error::text("cannot specify --patch and --patch-file together"));
@@ -81,6 +81,13 @@ pub async fn patch(k: &Kubectl<'_>) -> Result<(), Error> {
         match k.patch(&info.mapping, &info.namespace, &info.name, sub, kind, body.as_bytes(), &w).await {
             Ok(mut patched) => {
                 let word = if patched == info.object { "patched (no change)" } else { "patched" };
+                if let Some(why) = k.record_patch(&patched)
+                    && let Ok(recorded) = k
+                        .patch(&info.mapping, &info.namespace, &info.name, sub, PatchType::Merge, why.as_bytes(), &w)
+                        .await
+                {
+                    patched = recorded;
+                }
                 if !f.bool("show-managed-fields") {
                     omit_managed_fields(&mut patched);
                 }

@@ -198,7 +198,7 @@ async fn answer(k: &Kubectl<'_>, conn: &Conn, request: &HttpRequest) {
 }
 
 /// JSON with two blanks a level, its fields in the order that they have (`json.MarshalIndent`).
-fn indented(compact: &[u8]) -> Vec<u8> {
+pub(crate) fn indented(compact: &[u8]) -> Vec<u8> {
     let (mut out, mut level, mut quoted, mut escaped) = (Vec::with_capacity(compact.len() * 2), 0, false, false);
     let line = |out: &mut Vec<u8>, level: usize| {
         out.push(b'\n');

@@ -17,7 +17,7 @@ pub async fn reconcile(k: &Kubectl<'_>) -> Result<(), Error> {
     if f.list("filename").is_empty() && f.str("kustomize").is_empty() {
         return Err(Error::text("must specify one of -f and -k"));
     }
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     if dry_run == DryRun::Server {
         return Err(Error::text("--dry-run=server for command reconcile is not supported yet"));
     }

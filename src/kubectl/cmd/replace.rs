@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The command.
 pub async fn replace(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let validation = validation(f)?;
     let force = f.bool("force");
     if f.int("grace-period") >= 0 && !force {

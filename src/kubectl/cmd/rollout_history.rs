@@ -137,7 +137,7 @@ pub async fn history(k: &Kubectl<'_>) -> Result<(), Error> {
 
 /// The command.
 pub async fn undo(k: &Kubectl<'_>) -> Result<(), Error> {
-    let dry_run = DryRun::of(&k.flags)?;
+    let dry_run = DryRun::of(k)?;
     let visit = find(k).await?;
     let mut errors = Vec::new();
     for item in visit.items {

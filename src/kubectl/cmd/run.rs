@@ -26,7 +26,19 @@ pub fn override_with(k: &Kubectl<'_>, o: &mut Value) -> Result<(), Error> {
         other => return Err(Error::text(format!("invalid override type: {other}"))),
     };
     Value::parse(text).map_err(|_| Error::text("Invalid JSON Patch"))?;
-    *o = crate::resource::typed(&super::patch::offline(o, kind, text)?);
+    let made = super::patch::offline(o, kind, text)?;
+    let json = made.to_json();
+    let [version, named] = ::api::json::type_meta(json.as_bytes())
+        .map_err(|e| Error::text(format!("couldn't get version/kind; json parse error: {e}")))?;
+    let Some(known) = ::api::scheme::by_api_version(&version, &named) else {
+        return Err(Error::text(format!(
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            quote(&named),
+            quote(&version)
+        )));
+    };
+    ::api::json::decode(json.as_bytes(), &mut *known.new_object(), false).map_err(|e| Error::text(e.to_string()))?;
+    *o = crate::resource::typed(&made);
     Ok(())
 }
 
@@ -78,7 +90,7 @@ pub fn is_reference(image: &str) -> bool {
 /// The command.
 pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let bad: Vec<String> =
         f.list("annotations").into_iter().filter(|a| !a.contains('=') || a.starts_with('=')).collect();
     if !bad.is_empty() {
@@ -213,6 +225,7 @@ pub async fn run(k: &Kubectl<'_>) -> Result<(), Error> {
 }
 
 async fn send(k: &Kubectl<'_>, plural: &str, mut o: Value, dry_run: DryRun) -> Result<Value, Error> {
+    k.record(&mut o);
     if dry_run == DryRun::Client {
         if k.explicit_namespace() {
             o.set("metadata/namespace", k.namespace());

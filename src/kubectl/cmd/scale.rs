@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The command.
 pub async fn scale(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let mut printer = for_write(k, &dry_run.operation("scaled"))?;
     let replicas = f.int("replicas");
     if replicas < 0 {
@@ -37,6 +37,13 @@ pub async fn scale(k: &Kubectl<'_>) -> Result<(), Error> {
             one(k, &info, replicas, dry_run).await?;
         }
         info.object.set("spec/replicas", replicas);
+        if dry_run != DryRun::Client
+            && let Some(why) = k.record_patch(&info.object)
+        {
+            // What this says is of no account.
+            let (m, ns, name) = (&info.mapping, &info.namespace, &info.name);
+            _ = k.patch(m, ns, name, "", PatchType::Merge, why.as_bytes(), &Write::default()).await;
+        }
         printer.show(k, &info.object)?;
     }
     failed

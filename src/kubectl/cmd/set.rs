@@ -58,7 +58,7 @@ pub async fn update(
     always: bool,
     change: &mut dyn FnMut(&str, &mut Value, &mut Vec<Error>),
 ) -> Result<(), Error> {
-    let dry_run = DryRun::of(&k.flags)?;
+    let dry_run = DryRun::of(k)?;
     let mut printer = for_write(k, &dry_run.operation(what))?;
     let mut errors = Vec::new();
     let mut patches = Vec::new();
@@ -73,6 +73,7 @@ pub async fn update(
         };
         let mut wanted = info.object.clone();
         change(&info.object_name(), wanted.slot(path), &mut errors);
+        k.record(&mut wanted);
         let schema = merge::schema_of(&info.mapping.api_version(), &info.mapping.kind);
         let patch = merge::two_way(&info.object, &wanted, schema).to_json();
         if patch != "{}" || always {

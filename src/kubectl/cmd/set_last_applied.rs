@@ -15,7 +15,7 @@ const MANAGER: &str = "kubectl";
 /// Sets the annotation of live objects to what the files say. All objects are looked at before any is written.
 pub async fn set_last_applied(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let mut printer = for_write(k, &dry_run.operation("configured"))?;
     let mut b = Builder::new(k);
     b.continue_on_error = false;

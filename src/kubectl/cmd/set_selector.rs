@@ -19,7 +19,7 @@ async fn send(
     failed: &str,
     mut errors: Vec<Error>,
 ) -> Result<(), Error> {
-    let dry_run = DryRun::of(&k.flags)?;
+    let dry_run = DryRun::of(k)?;
     let mut printer = for_write(k, &dry_run.operation(what))?;
     for (info, mut wanted) in changed {
         if dry_run != DryRun::Client && !k.flags.bool("local") {
@@ -75,6 +75,7 @@ pub async fn selector(k: &Kubectl<'_>) -> Result<(), Error> {
             info.object.remove_key("metadata", "resourceVersion");
             wanted.set("metadata/resourceVersion", version);
         }
+        k.record(&mut wanted);
         changed.push((info, wanted));
     }
     send(k, changed, "selector updated", "", errors).await

@@ -98,7 +98,7 @@ fn parse(specs: &[String]) -> Result<(Vec<Taint>, Vec<Taint>), String> {
 /// The command.
 pub async fn taint(k: &Kubectl<'_>) -> Result<(), Error> {
     let f = &k.flags;
-    let dry_run = DryRun::of(f)?;
+    let dry_run = DryRun::of(k)?;
     let validation = super::validation(f)?;
     let (mut resources, mut specs) = (Vec::new(), Vec::new());
     for a in k.args() {

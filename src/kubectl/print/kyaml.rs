@@ -4,21 +4,27 @@ use crate::value::Value;
 
 /// An object as one document.
 pub fn print(object: &Value) -> String {
+    ordered(object, &[])
+}
+
+/// The same with these keys first, in this order.
+pub fn ordered(object: &Value, first: &[&str]) -> String {
     let mut out = "---\n".to_string();
-    write(object, 0, &mut out);
+    write(object, 0, first, &mut out);
     out.push('\n');
     out
 }
 
-fn write(v: &Value, depth: usize, out: &mut String) {
+fn write(v: &Value, depth: usize, first: &[&str], out: &mut String) {
     let indent = "  ".repeat(depth + 1);
     match v {
         Value::Object(m) if m.is_empty() => out.push_str("{}"),
         Value::Object(m) => {
             out.push_str("{\n");
-            for (key, inner) in m {
+            let named = first.iter().filter_map(|key| m.get_key_value(*key));
+            for (key, inner) in named.chain(m.iter().filter(|(key, _)| !first.contains(&key.as_str()))) {
                 out.push_str(&format!("{indent}{}: ", key_of(key)));
-                write(inner, depth + 1, out);
+                write(inner, depth + 1, first, out);
                 out.push_str(",\n");
             }
             out.push_str(&format!("{}}}", "  ".repeat(depth)));
@@ -31,7 +37,7 @@ fn write(v: &Value, depth: usize, out: &mut String) {
                 if i > 0 {
                     out.push_str(", ");
                 }
-                write(inner, depth, out);
+                write(inner, depth, first, out);
             }
             out.push(']');
         }
@@ -39,7 +45,7 @@ fn write(v: &Value, depth: usize, out: &mut String) {
             out.push_str("[\n");
             for inner in list {
                 out.push_str(&indent);
-                write(inner, depth + 1, out);
+                write(inner, depth + 1, first, out);
                 out.push_str(",\n");
             }
             out.push_str(&format!("{}]", "  ".repeat(depth)));
