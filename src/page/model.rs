@@ -121,6 +121,8 @@ impl Model {
             // Commands in the background write whenever they do.
             ToPage::Output { stream, text, .. } => Rc::make_mut(&mut self.terminal).output(stream, &text),
             ToPage::Edit { id, path, text } => Rc::make_mut(&mut self.terminal).open_file(id, &path, &text),
+            ToPage::Reading { id, waits } => effects.send.extend(Rc::make_mut(&mut self.terminal).reading(id, waits)),
+            ToPage::Unread { id, text } => Rc::make_mut(&mut self.terminal).unread(id, &text),
             ToPage::Exit { id, code } => effects.send.extend(Rc::make_mut(&mut self.terminal).exit(id, code)),
             ToPage::Incomplete { id } => effects.send.extend(Rc::make_mut(&mut self.terminal).incomplete(id)),
             ToPage::Completions(answer) => Rc::make_mut(&mut self.terminal).completions(answer),

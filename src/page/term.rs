@@ -68,7 +68,7 @@ pub struct Terminal {
     open: Option<LineKind>,
     running: Option<Running>,
     partial: String,
-    queue: VecDeque<String>,
+    queue: VecDeque<Waiting>,
     history: Vec<String>,
     /// Lines typed to the program that runs (a shell in a container): its own history.
     typed: Vec<String>,
@@ -104,8 +104,21 @@ pub struct File {
 struct Running {
     id: u32,
     text: String,
+    /// It waits for what is typed.
+    reads: bool,
     /// The reader wanted its end: if it turns out to need more lines, it gets none.
     interrupted: bool,
+}
+
+/// What waits for its turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Waiting {
+    /// A typed line: for the running command once it reads, otherwise the next command.
+    Line(String),
+    /// Ctrl+D: the same, but no command.
+    End,
+    /// A command of the page's own (a fault's line, a remedy): never for the running one.
+    Command(String),
 }
 
 impl Terminal {
@@ -139,7 +152,12 @@ impl Terminal {
 
     /// What was typed before to whom it is typed now.
     fn history(&self) -> &[String] {
-        if self.running.as_ref().is_some_and(|r| reads_input(&r.text)) { &self.typed } else { &self.history }
+        if self.reader().is_some() { &self.typed } else { &self.history }
+    }
+
+    /// The running command, if it waits for what is typed.
+    fn reader(&self) -> Option<u32> {
+        self.running.as_ref().filter(|r| r.reads).map(|r| r.id)
     }
 
     /// A key of the line editor.
@@ -219,15 +237,32 @@ impl Terminal {
         self.cursor = 0;
         self.popup = None;
         self.at_history = None;
-        if let Some(running) = &self.running {
-            if reads_input(&running.text) {
-                let id = running.id;
-                return vec![self.hand_on(id, &line)];
-            }
-            self.enqueue(line);
+        if let Some(id) = self.reader() {
+            return vec![self.hand_on(id, &line)];
+        }
+        if self.running.is_some() {
+            self.enqueue(Waiting::Line(line));
             return Vec::new();
         }
         self.enter(line)
+    }
+
+    /// The running command begins or ceases to wait for what is typed: it gets what was typed ahead.
+    pub fn reading(&mut self, id: u32, waits: bool) -> Vec<ToWorld> {
+        match &mut self.running {
+            Some(running) if running.id == id => running.reads = waits,
+            _ => return Vec::new(),
+        }
+        self.pump()
+    }
+
+    /// What a command that ends did not read is typed for the next one.
+    pub fn unread(&mut self, id: u32, text: &str) {
+        if self.running.as_ref().is_some_and(|r| r.id == id) {
+            for line in text.lines().rev() {
+                self.queue.push_front(Waiting::Line(line.to_string()));
+            }
+        }
     }
 
     /// A typed line goes to the command that reads it.
@@ -240,7 +275,7 @@ impl Terminal {
     /// A command from elsewhere on the page (a fault's line, a remedy): as if typed.
     pub fn run(&mut self, line: &str) -> Vec<ToWorld> {
         if self.running.is_some() || !self.partial.is_empty() {
-            self.enqueue(line.to_string());
+            self.enqueue(Waiting::Command(line.to_string()));
             return Vec::new();
         }
         self.enter(line.to_string())
@@ -258,11 +293,8 @@ impl Terminal {
         self.cursor = last.len();
         self.line = last + &rest;
         self.popup = None;
-        if let Some(id) = self.running.as_ref().filter(|r| reads_input(&r.text)).map(|r| r.id) {
-            return lines.iter().map(|line| self.hand_on(id, line)).collect();
-        }
         for line in lines {
-            self.enqueue(line);
+            self.enqueue(Waiting::Line(line));
         }
         self.pump()
     }
@@ -276,7 +308,7 @@ impl Terminal {
         if let Some(running) = &mut self.running {
             running.interrupted = true;
             let id = running.id;
-            if reads_input(&running.text) {
+            if running.reads {
                 // Whoever reads it ends the line.
                 let line = std::mem::take(&mut self.line);
                 self.cursor = 0;
@@ -300,10 +332,15 @@ impl Terminal {
         self.open = None;
     }
 
-    /// Ctrl+D on an empty line: end of input for the running command.
+    /// Ctrl+D on an empty line: end of input for the running command, now or as soon as it reads.
     pub fn end_of_input(&mut self) -> Option<ToWorld> {
-        let running = self.running.as_ref().filter(|_| self.line.is_empty())?;
-        Some(ToWorld::Stdin { id: running.id, text: String::new() })
+        if let Some(id) = self.reader().filter(|_| self.line.is_empty()) {
+            return Some(ToWorld::Stdin { id, text: String::new() });
+        }
+        if self.running.is_some() && self.line.is_empty() {
+            self.enqueue(Waiting::End);
+        }
+        None
     }
 
     /// Up.
@@ -498,20 +535,32 @@ impl Terminal {
         self.open = None;
     }
 
-    fn enqueue(&mut self, line: String) {
+    fn enqueue(&mut self, what: Waiting) {
         if self.queue.len() < MAX_QUEUE {
-            self.queue.push_back(line);
+            self.queue.push_back(what);
         } else if self.queue.len() == MAX_QUEUE {
             self.print(LineKind::Note, &format!("[more than {MAX_QUEUE} lines wait: the rest was left out]\n"));
         }
     }
 
-    /// Runs lines that wait until one is under way.
+    /// Runs what waits until a command is under way; one that reads gets what was typed.
     fn pump(&mut self) -> Vec<ToWorld> {
         let mut out = Vec::new();
         while self.running.is_none() {
-            let Some(line) = self.queue.pop_front() else { break };
-            out.extend(self.enter(line));
+            match self.queue.pop_front() {
+                Some(Waiting::Line(line) | Waiting::Command(line)) => out.extend(self.enter(line)),
+                Some(Waiting::End) => {}
+                None => break,
+            }
+        }
+        if let Some(id) = self.reader() {
+            for what in std::mem::take(&mut self.queue) {
+                match what {
+                    Waiting::Line(line) => out.push(self.hand_on(id, &line)),
+                    Waiting::End => out.push(ToWorld::Stdin { id, text: String::new() }),
+                    Waiting::Command(_) => self.queue.push_back(what),
+                }
+            }
         }
         out
     }
@@ -534,7 +583,7 @@ impl Terminal {
         text.push_str(&line);
         text.push('\n');
         self.next_id = self.next_id.wrapping_add(1);
-        self.running = Some(Running { id: self.next_id, text: text.clone(), interrupted: false });
+        self.running = Some(Running { id: self.next_id, text: text.clone(), reads: false, interrupted: false });
         vec![ToWorld::Command { id: self.next_id, text }]
     }
 
@@ -595,28 +644,6 @@ fn floor(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
-}
-
-/// Whether a running command reads what is typed; if not, typed lines are the next commands, as in a real terminal
-/// where the shell reads them afterwards.
-fn reads_input(text: &str) -> bool {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let interactive =
-        |w: &str| w == "--stdin" || (w.starts_with('-') && !w.starts_with("--") && w.contains('i') && w.len() <= 3);
-    match words.first().copied() {
-        Some("kubectl") => {
-            let verb = words.get(1).copied().unwrap_or("");
-            (matches!(verb, "exec" | "run" | "attach" | "debug") && words.iter().any(|w| interactive(w)))
-                || (!text.contains('|') && !text.contains('<') && words.windows(2).any(|w| w == ["-f", "-"]))
-        }
-        Some("ssh" | "read") => true,
-        Some("cat" | "sh" | "bash") => words.len() == 1,
-        // An alias of kubectl.
-        _ => {
-            let verb = words.get(1).copied().unwrap_or("");
-            matches!(verb, "exec" | "run" | "attach" | "debug") && words.iter().any(|w| interactive(w))
-        }
-    }
 }
 
 fn common_start(candidates: &[view::Candidate]) -> String {

@@ -39,7 +39,7 @@ pub use to_world::*;
 
 /// Number of this contract. It rises with any change of meaning, so that a page and a world from two builds that
 /// meet (a stale cache) say so instead of misreading each other.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Why a message could not be read. The bytes came from another build, or were cut.
 #[derive(Debug, Clone, PartialEq, Eq)]

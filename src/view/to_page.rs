@@ -41,6 +41,21 @@ pub enum ToPage {
         /// What is in it.
         text: String,
     },
+    /// The running command begins or ceases to wait for what the reader types. What is typed while nobody waits stays
+    /// with the page until somebody does.
+    Reading {
+        /// Of the running command.
+        id: u32,
+        /// It waits.
+        waits: bool,
+    },
+    /// What was sent to a command that ended without reading it: the next who reads gets it.
+    Unread {
+        /// Of the command that ended.
+        id: u32,
+        /// UTF-8 text.
+        text: String,
+    },
     /// Answer to [`crate::ToWorld::Complete`].
     Completions(Completions),
     /// Answer to [`crate::ToWorld::Manifest`].

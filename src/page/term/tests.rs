@@ -47,6 +47,7 @@ fn a_command_and_its_output() {
 fn a_session_in_a_container_is_typed_after_its_prompt() {
     let mut t = Terminal::default();
     typed(&mut t, "kubectl exec -it web -- sh");
+    t.reading(1, true);
     assert_eq!(t.prompt(), "");
     t.output(Stream::Out, "/ # ");
     assert_eq!(t.prompt(), "/ # ");
@@ -64,6 +65,7 @@ fn a_session_in_a_container_is_typed_after_its_prompt() {
     assert_eq!(shown(&t), ["$ kubectl exec -it web -- sh", "/ # ls", "bin", "etc", "/ # part^C", "/ # ",]);
     assert_eq!(t.prompt(), "$ ");
     typed(&mut t, "kubectl attach -it web");
+    t.reading(2, true);
     t.output(Stream::Out, "> ");
     let sent = t.paste("a\nb\nc");
     assert_eq!(sent, ["a\n", "b\n"].map(|text| ToWorld::Stdin { id: 2, text: text.into() }));
@@ -160,6 +162,7 @@ fn the_history_is_searched_and_what_is_found_is_edited_or_run() {
 fn a_shell_in_a_container_has_its_own_history() {
     let mut t = Terminal::default();
     typed(&mut t, "kubectl exec -it web -- sh");
+    t.reading(1, true);
     typed(&mut t, "hostname");
     t.older();
     assert_eq!(t.line, "hostname");
@@ -219,12 +222,29 @@ fn cursors_inside_characters_are_harmless() {
 #[test]
 fn typed_lines_go_to_a_command_that_reads() {
     let mut t = Terminal::default();
-    typed(&mut t, "kubectl exec -it web-1 -- sh");
-    assert_eq!(typed(&mut t, "ls"), vec![ToWorld::Stdin { id: 1, text: "ls\n".into() }]);
-    t.exit(1, 0);
+    let stdin = |id, text: &str| ToWorld::Stdin { id, text: text.into() };
+    typed(&mut t, "true && kubectl -n default exec web-1 -it -- sh");
+    assert_eq!(typed(&mut t, "ls"), vec![], "it does not read yet");
+    t.run("cluster stop etcd");
+    assert_eq!(t.reading(1, true), vec![stdin(1, "ls\n")]);
+    assert_eq!(typed(&mut t, "ls"), vec![stdin(1, "ls\n")]);
+    assert_eq!(t.reading(1, false), vec![]);
+    assert_eq!(typed(&mut t, "exit"), vec![]);
+    assert_eq!(t.end_of_input(), None);
+    assert_eq!(t.reading(7, true), vec![], "of no command that runs");
+    assert_eq!(t.reading(1, true), vec![stdin(1, "exit\n"), stdin(1, "")]);
+    assert_eq!(t.exit(1, 0), vec![ToWorld::Command { id: 2, text: "cluster stop etcd\n".into() }]);
+    t.exit(2, 0);
     typed(&mut t, "sleep 5");
     assert_eq!(typed(&mut t, "echo next"), vec![]);
-    assert_eq!(t.exit(2, 0), vec![ToWorld::Command { id: 3, text: "echo next\n".into() }]);
+    assert_eq!(t.end_of_input(), None);
+    assert_eq!(t.exit(3, 0), vec![ToWorld::Command { id: 4, text: "echo next\n".into() }]);
+    assert_eq!(t.exit(4, 0), vec![], "no command");
+    typed(&mut t, "read x");
+    t.reading(5, true);
+    t.paste("a\necho b\n");
+    t.unread(5, "echo b\n");
+    assert_eq!(t.exit(5, 0), vec![ToWorld::Command { id: 6, text: "echo b\n".into() }]);
 }
 
 #[test]

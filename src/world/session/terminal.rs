@@ -22,7 +22,8 @@ const MAX_WAITING: usize = 1 << 20;
 struct Screen {
     chunks: RefCell<Vec<(u32, Stream, String)>>,
     bytes: Cell<usize>,
-    ended: RefCell<Vec<(u32, u8)>>,
+    /// Which commands ended, with their codes and what they left unread.
+    ended: RefCell<Vec<(u32, u8, String)>>,
     current: Cell<u32>,
 }
 
@@ -50,6 +51,8 @@ impl Output for Writer {
 struct Keys {
     text: RefCell<VecDeque<u8>>,
     closed: Cell<bool>,
+    /// How many reads wait for a key.
+    waiting: Cell<u32>,
     /// A program takes the keys as they are typed.
     raw: Cell<bool>,
     /// Ctrl+C was typed since the last output.
@@ -58,6 +61,22 @@ struct Keys {
 }
 
 struct Reader(Rc<Keys>);
+
+/// A read that waits; a dropped one waits no more.
+struct Waiting<'a>(&'a Keys);
+
+impl<'a> Waiting<'a> {
+    fn new(keys: &'a Keys) -> Waiting<'a> {
+        keys.waiting.set(keys.waiting.get().saturating_add(1));
+        Waiting(keys)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.set(self.0.waiting.get().saturating_sub(1));
+    }
+}
 
 impl Reader {
     async fn some(&self, whole_line: bool) -> Option<Vec<u8>> {
@@ -74,6 +93,7 @@ impl Reader {
                     return (!rest.is_empty()).then_some(rest);
                 }
             }
+            let _waiting = Waiting::new(&self.0);
             self.0.changed.notified().await;
         }
     }
@@ -156,6 +176,8 @@ pub struct Terminal {
     desk: Rc<Desk>,
     stop: Notify,
     running: Option<u32>,
+    /// The page was told that the running command waits for keys.
+    told_waits: bool,
     /// Those of the shell, for completion.
     aliases: Rc<RefCell<shell::Aliases>>,
 }
@@ -195,14 +217,20 @@ impl Terminal {
                 };
                 let code = if ended { shell.status() } else { 130 };
                 shell.report_jobs(&io).await;
-                typed.text.borrow_mut().clear();
+                let left: Vec<u8> = typed.text.borrow_mut().drain(..).collect();
+                // Keys of a program that takes them one by one are no lines.
+                let unread = if ended && !typed.raw.get() { left } else { Vec::new() };
                 typed.closed.set(false);
                 typed.raw.set(false);
                 typed.interrupted.set(false);
-                shown.ended.borrow_mut().push((id, u8::try_from(code & 255).unwrap_or(255)));
+                shown.ended.borrow_mut().push((
+                    id,
+                    u8::try_from(code & 255).unwrap_or(255),
+                    String::from_utf8_lossy(&unread).into_owned(),
+                ));
             }
         });
-        Terminal { commands, screen, keys, desk, stop, running: None, aliases }
+        Terminal { commands, screen, keys, desk, stop, running: None, told_waits: false, aliases }
     }
 
     /// What could stand at the cursor.
@@ -216,6 +244,7 @@ impl Terminal {
             return Some(ToPage::Incomplete { id });
         }
         self.running = Some(id);
+        self.told_waits = false;
         if self.commands.unbounded_send((id, text.to_string())).is_err() {
             self.running = None;
             return Some(ToPage::Exit { id, code: 1 });
@@ -286,11 +315,21 @@ impl Terminal {
         if let (Some(id), Some(Opened { path, text })) = (self.running, self.desk.opened.take()) {
             out.push(ToPage::Edit { id, path, text });
         }
-        for (id, code) in self.screen.ended.take() {
+        for (id, code, text) in self.screen.ended.take() {
+            if !text.is_empty() {
+                out.push(ToPage::Unread { id, text });
+            }
             if self.running == Some(id) {
                 self.running = None;
             }
             out.push(ToPage::Exit { id, code });
+        }
+        let waits = self.keys.waiting.get() > 0;
+        if let Some(id) = self.running
+            && waits != self.told_waits
+        {
+            self.told_waits = waits;
+            out.push(ToPage::Reading { id, waits });
         }
         out
     }
