@@ -19,4 +19,5 @@ native: ## build the program, target/release/tabernetes (about 10 minutes; needs
 	cargo build --release --workspace --bin tabernetes
 
 screenshots: ## pictures of the page at three sizes, both languages, both themes: make screenshots INTO=folder
-	@node tests/browser/screenshots.mjs $(INTO)
+	@scripts/setup test
+	@scripts/with-path node tests/browser/screenshots.mjs $(INTO)

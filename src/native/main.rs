@@ -24,6 +24,9 @@ Usage:
   tabernetes --version
 ";
 
+/// Nodes of a cluster at most, as in the page's addresses.
+const MAX_NODES: u32 = 1000;
+
 fn main() -> ExitCode {
     let name = std::env::args_os().next().map(PathBuf::from);
     let name = name.as_deref().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
@@ -48,6 +51,10 @@ fn command() -> Result<(), Box<dyn std::error::Error>> {
             while let Some(argument) = arguments.next()? {
                 match argument {
                     Long("large") => large = true,
+                    Long("help") | Short('h') => {
+                        print!("{USAGE}");
+                        return Ok(());
+                    }
                     other => return Err(other.unexpected().into()),
                 }
             }
@@ -72,7 +79,16 @@ fn run(arguments: &mut lexopt::Parser) -> Result<(), Box<dyn std::error::Error>>
             Long("out") => out = Some(arguments.value()?.into()),
             Long("seed") => options.seed = arguments.value()?.parse()?,
             Long("shell") => options.shell = arguments.value()?.parse()?,
-            Long("nodes") => options.nodes = arguments.value()?.parse()?,
+            Long("nodes") => {
+                options.nodes = arguments.value()?.parse()?;
+                if !(1..=MAX_NODES).contains(&options.nodes) {
+                    return Err(format!("--nodes {}: allowed are 1 to {MAX_NODES}", options.nodes).into());
+                }
+            }
+            Long("help") | Short('h') => {
+                print!("{USAGE}");
+                return Ok(());
+            }
             Value(file) => files.push(file.into()),
             other => return Err(other.unexpected().into()),
         }

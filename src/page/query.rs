@@ -176,6 +176,18 @@ pub fn parse(query: &str) -> (Options, Vec<Complaint>) {
     (options, complaints)
 }
 
+/// What an address's hash (with or without its `#`) asks for: nothing of it is an option, so whatever is named there is
+/// complained about. An anchor's name (`#top`) asks for nothing.
+pub fn hash(hash: &str) -> Vec<Complaint> {
+    let parts = hash.trim_start_matches('#').split('&').filter_map(|part| part.split_once('='));
+    parts.map(|(name, _)| Complaint::Unknown { name: format!("#{}", short(&decode(name))) }).collect()
+}
+
+/// The first 40 characters.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
 fn flag(value: &str, into: &mut bool) -> Result<(), String> {
     one_of(value, &[("1", true), ("0", false), ("", true), ("true", true), ("false", false)], into)
         .map_err(|_| "0, 1".to_string())
@@ -295,6 +307,14 @@ mod tests {
         assert_eq!(parse("nodes=2").0.zones, 2);
         assert_eq!(parse("nodes=2&zones=3").0.zones, 3);
         assert_eq!(parse("").0, Options::default());
+    }
+
+    #[test]
+    fn what_a_hash_asks_for_is_complained_about() {
+        let unknown = |name: &str| Complaint::Unknown { name: name.into() };
+        assert_eq!(hash("#manifest=eNq%&run=x"), [unknown("#manifest"), unknown("#run")]);
+        assert_eq!(hash("#%ED%95%9C=1"), [unknown("#한")]);
+        assert_eq!([hash(""), hash("#"), hash("#top")], [vec![], vec![], vec![]]);
     }
 
     #[test]

@@ -94,6 +94,7 @@ pub fn trip_step(lang: Lang, step: &TripStep) -> String {
 pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
     let step = trip.steps.iter().find(|s| s.kind == kind).cloned().unwrap_or_default();
     let (short, total, revision) = (&trip.short, step.total, step.revision);
+    let bound = trip.steps.iter().find(|s| s.kind == TripKind::Bound).map_or(0, |s| s.done);
     let name = &step.name;
     match (kind, lang) {
         (TripKind::Stored, Lang::En) => format!(
@@ -111,13 +112,34 @@ pub fn story(lang: Lang, trip: &Trip, kind: TripKind) -> String {
             "Deployment 컨트롤러는 Deployment를 지켜봅니다. 이 템플릿으로 만든 ReplicaSet이 없어서 새로 만들었습니다: {name}, 원하는 Pod 수 {}개.",
             trip.desired
         ),
-        (TripKind::Pods, Lang::En) => format!(
-            "The ReplicaSet controller compared: {total} wanted, 0 there. It created {total} {}. They have no node; they are only objects in etcd.",
-            plural(total, "pod", "pods")
-        ),
-        (TripKind::Pods, Lang::Ko) => format!(
-            "ReplicaSet 컨트롤러가 비교해 보니 원하는 수는 {total}, 있는 수는 0입니다. 그래서 Pod {total}개를 만들었습니다. 아직 노드가 없고, etcd 안의 오브젝트일 뿐입니다."
-        ),
+        (TripKind::Pods, Lang::En) => {
+            let made = format!(
+                "The ReplicaSet controller compared: {total} wanted, 0 there. It created {total} {}.",
+                plural(total, "pod", "pods")
+            );
+            match bound {
+                0 => format!("{made} They have no node; they are only objects in etcd."),
+                _ if bound < total => format!(
+                    "{made} A pod begins without a node, only an object in etcd; the scheduler, which waits for such pods, has given {bound} of them {} already.",
+                    plural(bound, "its node", "their nodes")
+                ),
+                _ => format!(
+                    "{made} A pod begins without a node, only an object in etcd; the scheduler, which waits for such pods, has given {} already.",
+                    if total == 1 { "it its node" } else { "all of them their nodes" }
+                ),
+            }
+        }
+        (TripKind::Pods, Lang::Ko) => {
+            let made = format!(
+                "ReplicaSet 컨트롤러가 비교해 보니 원하는 수는 {total}, 있는 수는 0입니다. 그래서 Pod {total}개를 만들었습니다."
+            );
+            match bound {
+                0 => format!("{made} 아직 노드가 없고, etcd 안의 오브젝트일 뿐입니다."),
+                _ => format!(
+                    "{made} 처음에는 노드 없이 etcd 안의 오브젝트일 뿐인데, 그런 Pod를 기다리던 스케줄러가 벌써 {bound}개에 노드를 정했습니다."
+                ),
+            }
+        }
         (TripKind::Bound, Lang::En) => format!(
             "The scheduler watches for pods without a node. It filtered the nodes, scored those that fit, and bound each pod to the best: {} to {}.",
             suffix(name),

@@ -93,6 +93,15 @@ fn value_class(value: &str) -> &'static str {
 /// What a manifest's documents say they are, for the editor's foot: `apps/v1 Deployment`. At most 1,000.
 pub fn documents(text: &str) -> Vec<String> {
     let mut out = Vec::new();
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with('{') {
+        // JSON, whose fields of the outermost object are few and easily found.
+        let field = |name: &str| outermost(text, name);
+        if let (Some(version), Some(kind)) = (field("apiVersion"), field("kind")) {
+            out.push(format!("{version} {kind}"));
+        }
+        return out;
+    }
     for document in text.split("\n---").take(1000) {
         let field = |name: &str| {
             document.lines().find_map(|l| {
@@ -105,6 +114,43 @@ pub fn documents(text: &str) -> Vec<String> {
         }
     }
     out
+}
+
+/// The text of a field of the first object in JSON or in YAML's braces.
+fn outermost(text: &str, name: &str) -> Option<String> {
+    let mut depth = 0u32;
+    let mut words = Vec::new();
+    let mut rest = text;
+    // Names, colons and values of the outermost object, one after the other.
+    while let Some(c) = rest.chars().next() {
+        let mut taken = c.len_utf8();
+        match c {
+            '{' | '[' => depth = depth.saturating_add(1),
+            '}' | ']' if depth == 1 => break,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            '"' => {
+                let mut escaped = false;
+                let inside = rest.get(1..)?;
+                let end = inside.find(|c| {
+                    let ends = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    ends
+                })?;
+                taken = end + 2;
+                if depth == 1 {
+                    words.push(inside.get(..end)?);
+                }
+            }
+            ':' if depth == 1 => words.push(":"),
+            ',' if depth == 1 => words.push(","),
+            _ => {}
+        }
+        rest = rest.get(taken..)?;
+    }
+    words.windows(3).find_map(|w| match w {
+        [key, ":", value] if *key == name && !matches!(*value, ":" | ",") => Some(value.to_string()),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -139,5 +185,11 @@ mod tests {
         let text = "apiVersion: v1\nkind: Service\nmetadata: {}\n---\napiVersion: apps/v1\nkind: \"Deployment\"\n---\n";
         assert_eq!(documents(text), ["v1 Service", "apps/v1 Deployment"]);
         assert_eq!(documents(""), Vec::<String>::new());
+        assert_eq!(documents("\u{feff}apiVersion: v1\nkind: Pod\n"), ["v1 Pod"]);
+        let json = r#"{"spec": {"kind": "No", "a": ["kind", "x"]}, "kind" : "List", "apiVersion":"v1", "b": "\"}"}"#;
+        assert_eq!(documents(json), ["v1 List"]);
+        for broken in ["{", "{\"kind", "{\"kind\":", "{\"kind\": \"Pod\\\\\"}", "{\"가\": \"나", "{}}{"] {
+            assert_eq!(documents(broken), Vec::<String>::new());
+        }
     }
 }

@@ -247,7 +247,10 @@ impl Machines {
                 }
                 Ok(String::new())
             }
-            Fault::Status => Ok(self.status()),
+            Fault::Status => Ok(match self.status() {
+                nothing if nothing.is_empty() => "no faults\n".into(),
+                faults => faults,
+            }),
             Fault::Help => Ok(HELP.into()),
             Fault::Restore => self.restore(),
         }

@@ -210,6 +210,45 @@ test("a shell in a container is typed into after its prompt", () =>
     assert.equal((await page.locator(".term .ln").last().textContent()).trim(), "root@web:/etc/nginx# exit");
   }));
 
+test("whatever reads the terminal gets what is typed, however its command was written", () =>
+  visit("?lang=en", {}, async (page) => {
+    await run(page, "kubectl run web --image=nginx");
+    await run(page, "kubectl wait --for=condition=Ready pod/web");
+    const field = page.getByRole("combobox", { name: "Command" });
+    const type = async (line) => {
+      await field.fill(line);
+      await field.press("Enter");
+    };
+    const prompt = (text) =>
+      page.waitForFunction((text) => document.querySelector(".term .input .p")?.textContent === text, text, { timeout: 30_000 });
+    const shells = [
+      "kubectl -n default exec -it web -- sh",
+      "kubectl exec web --stdin=true --tty=true -- sh",
+      "true && kubectl exec -it web -- sh",
+      "if true; then kubectl exec -it web -- sh; fi",
+    ];
+    for (const [turn, command] of shells.entries()) {
+      await type(command);
+      await prompt("# ");
+      await type(`hostname; echo turn $((${turn} + 10))`);
+      await page.locator(".term .ln", { hasText: new RegExp(`^turn ${turn + 10}$`) }).waitFor();
+      await type("exit 4");
+      await prompt("$ ");
+    }
+    assert.equal(await page.locator(".term .ln.h", { hasText: "[exit 4]" }).count(), shells.length);
+    // What is typed before anybody reads is read by who reads first; the end of input too.
+    await type("cat > x.txt");
+    await type("one");
+    await type("two");
+    await page.keyboard.press("Control+d");
+    await prompt("$ ");
+    assert.match(await run(page, "wc -l x.txt"), /^2 x\.txt$/m);
+    // Where nobody reads, it is the next command.
+    await type("sleep 1");
+    await type("echo after $((40 + 2))");
+    await page.locator(".term .ln", { hasText: /^after 42$/ }).waitFor();
+  }));
+
 test("kubectl edit opens the page's editor, by keyboard alone", () =>
   visit("?lang=en", {}, async (page) => {
     await run(page, "kubectl create deployment web --image=nginx");
@@ -271,6 +310,10 @@ test("the inspector says why a pod is pending", () =>
     await inspector.getByText("FailedScheduling").waitFor();
     await inspector.getByRole("tab", { name: "YAML" }).click();
     await inspector.getByText("kind: Pod").first().waitFor();
+    // Esc closes it from wherever no text is written.
+    await chip.first().click();
+    await page.keyboard.press("Escape");
+    await inspector.waitFor({ state: "detached" });
   }));
 
 test("a stopped node is told, and comes back", () =>
@@ -375,6 +418,46 @@ test("the clock can be held and let go", () =>
     await page.waitForTimeout(2500);
     assert.notEqual(await clock(), held);
   }));
+
+test("two presses on pause within one frame end as they began", () =>
+  visit("?lang=en", {}, async (page) => {
+    const name = () => page.locator("#play").getAttribute("aria-label");
+    const before = await name();
+    const press = (times) => page.evaluate((times) => { for (let i = 0; i < times; i++) document.querySelector("#play").click(); }, times);
+    await press(2);
+    await page.waitForTimeout(600);
+    assert.equal(await name(), before);
+    await press(3);
+    await page.waitForTimeout(600);
+    assert.notEqual(await name(), before);
+  }));
+
+test("what the address asks for in its hash is answered by a sentence", () =>
+  visit("?lang=en#manifest=eNqbroken&run=1", {}, async (page) => {
+    await page.getByRole("alert").getByText("#manifest").waitFor();
+    await page.getByRole("alert").getByText("#run").waitFor();
+  }));
+
+test("in low and narrow windows the story keeps its title and its buttons, and the time bar stays inside", async () => {
+  for (const [width, height, query, lang] of [[844, 390, "", "en"], [760, 600, "", "ko"], [760, 600, "&embed=1", "ko"], [500, 300, "&embed=1", "en"], [320, 640, "", "en"]]) {
+    await visit(`?lang=${lang}${query}`, { viewport: { width, height } }, async (page) => {
+      if (width < 760) await page.locator(".dockbar button").first().click();
+      await page.locator(".actions .btn.main").first().click();
+      await page.locator(".story footer .btn.main").waitFor();
+      const seen = await page.evaluate(() => {
+        const inside = (e) => { const r = e.getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth && r.top >= 0 && r.bottom <= innerHeight; };
+        const box = document.querySelector(".story").getBoundingClientRect();
+        const over = (e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.top < box.bottom && r.bottom > box.top && r.left < box.right && r.right > box.left; };
+        return {
+          outside: [...document.querySelectorAll(".story header, .story footer button, .timebar, .timebar > *")].filter((e) => !inside(e)).map((e) => e.className),
+          covered: [...document.querySelectorAll("header.head, .side .tabs, .timebar")].filter(over).map((e) => e.className),
+          times: [...document.querySelectorAll(".timebar .tk")].map((e) => e.getBoundingClientRect()).filter((r) => r.width > 0).sort((a, b) => a.left - b.left).filter((r, i, all) => i > 0 && r.left < all[i - 1].right + 4).length,
+        };
+      });
+      assert.deepEqual(seen, { outside: [], covered: [], times: 0 }, `${width}x${height}${query}`);
+    });
+  }
+});
 
 test("both languages, chosen by address, by browser and by button", async () => {
   await visit("?lang=ko", {}, async (page) => {

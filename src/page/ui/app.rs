@@ -17,8 +17,8 @@ use gloo_events::EventListener;
 use gloo_timers::callback::{Interval, Timeout};
 use std::rc::Rc;
 use view::{
-    Clock, CrashReport, InspectorTab, LogFilter, ManifestAction, MessageView, Pace, Problem, Selection, Start,
-    StoryCommand, Subject, Subscription, ToWorld,
+    Clock, ClockState, CrashReport, InspectorTab, LogFilter, ManifestAction, MessageView, Pace, Problem, Selection,
+    Start, StoryCommand, Subject, Subscription, ToWorld,
 };
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
@@ -29,6 +29,8 @@ use yew::prelude::*;
 const CHECK_AFTER: u32 = 900;
 /// Milliseconds of wall time between redraws of countdowns.
 const COUNTDOWN_EVERY: f64 = 100.0;
+/// Milliseconds after a press on pause or play in which a frame may still tell of before.
+const PACED: f64 = 150.0;
 
 /// What reaches the application.
 pub enum Msg {
@@ -63,6 +65,8 @@ pub struct App {
     pub(super) hang: Option<Rc<CrashReport>>,
     watch: Watch,
     _ticks: Interval,
+    /// What the reader wanted of the clock last, and until when frames that were under way then are not believed.
+    paced: Option<(ClockState, f64)>,
     pub(super) window: (f64, f64),
     pub(super) side: Panel,
     pub(super) dock: Panel,
@@ -292,6 +296,14 @@ impl App {
                 }
             }
             let effects = self.model.take(message, self.lang, subject.as_ref());
+            if let Some((wanted, until)) = self.paced {
+                let clock = &mut self.model.clock.state;
+                if wall() > until {
+                    self.paced = None;
+                } else if wanted == ClockState::Paused || *clock == ClockState::Paused {
+                    *clock = wanted;
+                }
+            }
             for send in &effects.send {
                 self.send(send);
             }
@@ -440,11 +452,10 @@ impl App {
                 self.follow = follow;
             }
             Action::Pace(pace) => {
-                if let Pace::Speed(speed) = pace {
-                    self.model.clock.speed_milli = speed;
-                }
-                self.send(&ToWorld::Pace(pace));
+                self.pace(pace);
             }
+            // The button may have been drawn before the last press: what it does is decided by what holds now.
+            Action::PauseOrPlay => self.pace(if self.model.moving() { Pace::Pause } else { Pace::Run }),
             Action::Story(command) => {
                 self.send(&ToWorld::Story(command));
                 if command == StoryCommand::Skip {
@@ -479,6 +490,20 @@ impl App {
             }
         }
         true
+    }
+
+    /// Sends what the reader wants of the clock; the page shows it at once, until frames tell.
+    fn pace(&mut self, pace: Pace) {
+        match pace {
+            Pace::Speed(speed) => self.model.clock.speed_milli = speed,
+            Pace::Pause | Pace::Run => {
+                let state = if pace == Pace::Pause { ClockState::Paused } else { ClockState::Running };
+                self.model.clock.state = state;
+                self.paced = Some((state, wall() + PACED));
+            }
+            _ => self.paced = None,
+        }
+        self.send(&ToWorld::Pace(pace));
     }
 
     fn terminal(&mut self, key: TermKey) {
@@ -548,6 +573,24 @@ impl App {
     }
 
     fn key(&mut self, event: &KeyboardEvent) -> bool {
+        // What has the focus takes Esc first: a menu, the story, the terminal, a field.
+        let field = || {
+            active_element().is_some_and(|e| {
+                matches!(e.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT" | "DIALOG") || e.is_content_editable()
+            })
+        };
+        let free = self.menu.is_none() && self.dialog.is_none();
+        if event.key() == "Escape" && !event.default_prevented() && self.selection.is_some() && free && !field() {
+            self.select(None);
+            self.phone_inspector = false;
+            self.unfolded = false;
+            return true;
+        }
+        if event.key() == "Escape" && !event.default_prevented() && self.model.story.is_some() && free && !field() {
+            self.send(&ToWorld::Story(StoryCommand::Skip));
+            self.model.story = None;
+            return true;
+        }
         let pace = match (event.alt_key(), event.code().as_str()) {
             (true, "KeyP") if self.model.moving() => Pace::Pause,
             (true, "KeyP") => Pace::Run,
@@ -555,8 +598,8 @@ impl App {
             _ => return false,
         };
         event.prevent_default();
-        self.send(&ToWorld::Pace(pace));
-        false
+        self.pace(pace);
+        true
     }
 }
 
@@ -591,7 +634,8 @@ impl Component for App {
         let text: Rc<str> = EXAMPLES.first().map_or("", |e| e.text).into();
         let mut model =
             Model { clock: Clock { speed_milli: options.speed_milli, ..Clock::default() }, ..Model::default() };
-        for complaint in &complaints {
+        let hash = window.as_ref().and_then(|w| w.location().hash().ok()).unwrap_or_default();
+        for complaint in complaints.iter().chain(query::hash(&hash).iter()) {
             model.notice(words::complaint(lang, complaint));
         }
         let mut listeners = Vec::new();
@@ -637,6 +681,7 @@ impl Component for App {
                 let link = ctx.link().clone();
                 Interval::new(TICK, move || link.send_message(Msg::Tick))
             },
+            paced: None,
             window: window_size(),
             side,
             dock,

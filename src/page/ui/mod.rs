@@ -138,6 +138,8 @@ pub enum Action {
     Follow(bool),
     /// How time goes.
     Pace(Pace),
+    /// Pauses a clock that goes, and lets one that stands go on.
+    PauseOrPlay,
     /// Story mode.
     Story(StoryCommand),
     /// Whether the next change is told as a story.

@@ -39,8 +39,7 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
     let page = use_page();
     let clock = &props.clock;
     let running = !matches!(clock.state, ClockState::Paused | ClockState::Holding);
-    let (name, symbol, pace) =
-        if running { (lang::PAUSE, "pause", Pace::Pause) } else { (lang::PLAY, "play", Pace::Run) };
+    let (name, symbol) = if running { (lang::PAUSE, "pause") } else { (lang::PLAY, "play") };
     let behind = (clock.state == ClockState::Behind).then_some("behind");
     let speeds = SPEEDS.iter().map(
         |s| html! { <option value={s.to_string()} selected={*s == clock.speed_milli}>{ format::speed(*s) }</option> },
@@ -88,7 +87,7 @@ pub fn TimeBar(props: &TimeBarProps) -> Html {
     html! {
         <section class={classes!("timebar", props.small.then_some("small"), behind)} aria-label={page.t(lang::TIME)}>
             <div class="transport">
-                <button type="button" class="play" id="play" aria-label={page.t(name)} aria-keyshortcuts="Alt+P" disabled={!props.alive} onclick={page.does(Action::Pace(pace))}>{ icons::icon(symbol) }</button>
+                <button type="button" class="play" id="play" aria-label={page.t(name)} aria-keyshortcuts="Alt+P" disabled={!props.alive} onclick={page.does(Action::PauseOrPlay)}>{ icons::icon(symbol) }</button>
                 <button type="button" class="btn icon" aria-label={page.t(lang::STEP)} title={page.t(lang::STEP)} aria-keyshortcuts="Alt+." disabled={!props.alive} onclick={page.does(Action::Pace(Pace::Step))}>{ icons::icon("step") }</button>
             </div>
             if props.small { <div class="speed">{ select }{ reached }</div> } else {

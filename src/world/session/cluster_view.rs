@@ -409,6 +409,24 @@ fn taint_text(taint: &api::core_v1::Taint) -> String {
     }
 }
 
+/// Whether no way leads from a node's machine or kubelet to the control plane.
+fn is_cut_off(world: &World, machine: &node::Node) -> bool {
+    let kubelet = format!("{}/kubelet", machine.name());
+    let nodes = world.machines().nodes();
+    let own = |scope: &sim::Scope| match scope {
+        sim::Scope::Host(host) => *host == machine.host(),
+        sim::Scope::Process(name) => **name == *kubelet,
+    };
+    let plane = |scope: &sim::Scope| match scope {
+        sim::Scope::Host(host) => nodes.iter().all(|n| n.host() != *host),
+        sim::Scope::Process(name) => name.starts_with("kube-apiserver"),
+    };
+    world.sim().cuts().iter().any(|(a, b)| match b {
+        None => own(a) || plane(a),
+        Some(b) => own(a) && plane(b) || own(b) && plane(a),
+    })
+}
+
 fn node_view(world: &World, id: u32, node: &Rev<Node>, heartbeat: u64, machine: Option<&Rc<node::Node>>) -> NodeView {
     let now = world.sim().now().as_nanos();
     let name = node.metadata.name.to_string();
@@ -419,8 +437,10 @@ fn node_view(world: &World, id: u32, node: &Rev<Node>, heartbeat: u64, machine: 
         b.is_none() && matches!(a, sim::Scope::Host(h) if Some(*h) == host)
     });
     let on = machine.is_none_or(|m| m.is_on());
+    // Nothing is heard of it any more, or it is late: its silence is counted.
+    let unheard = !on || cut || machine.is_some_and(|m| m.kubelet().is_none() || is_cut_off(world, m));
     let mut timers = Vec::new();
-    if ready == Readiness::True && now.saturating_sub(heartbeat) > 20 * SECOND {
+    if ready == Readiness::True && (unheard || now.saturating_sub(heartbeat) > 20 * SECOND) {
         timers.push(NodeTimer { what: NodeTimerKind::Silence, since: heartbeat, at: heartbeat + GRACE * SECOND });
     }
     for taint in node.spec.taints.iter().filter(|t| &*t.effect == "NoExecute") {

@@ -213,7 +213,7 @@ fn what_loses_its_lease_comes_back_and_what_was_stopped_does_not() {
     assert!(page.last().clock.settled, "{:?}", page.last().timers);
     page.send(ToWorld::Fault { line: "cluster restore".into() });
     page.pass(1000);
-    assert_eq!(status(&page), "");
+    assert_eq!(status(&page), "no faults\n");
 }
 
 #[test]
@@ -349,6 +349,45 @@ fn a_shell_in_a_container_is_typed_into() {
     page.send(ToWorld::Interrupt { id: 4 });
     page.pass(200);
     assert!(page.heard.iter().any(|m| matches!(m, ToPage::Exit { id: 4, code: 130 })), "{:?}", page.heard);
+}
+
+#[test]
+fn the_page_is_told_who_waits_for_what_is_typed() {
+    let mut page = booted();
+    let at = |page: &Page, wanted: &ToPage| page.heard.iter().position(|m| m == wanted);
+    page.send(ToWorld::Command { id: 1, text: "true && read x; echo got $x; sleep 1\n".into() });
+    page.pass(200);
+    assert!(at(&page, &ToPage::Reading { id: 1, waits: true }).is_some(), "{:?}", page.heard);
+    page.send(ToWorld::Stdin { id: 1, text: "a\necho b\n".into() });
+    page.pass(200);
+    assert_eq!(page.output(), "got a\n");
+    assert!(at(&page, &ToPage::Reading { id: 1, waits: false }).is_some(), "{:?}", page.heard);
+    page.pass(2000);
+    let unread = at(&page, &ToPage::Unread { id: 1, text: "echo b\n".into() });
+    assert!(unread.is_some() && unread < at(&page, &ToPage::Exit { id: 1, code: 0 }), "{:?}", page.heard);
+    page.send(ToWorld::Command { id: 2, text: "echo one | cat; if true; then cat > f; fi; wc -l < f\n".into() });
+    page.pass(200);
+    assert!(at(&page, &ToPage::Reading { id: 2, waits: true }).is_some(), "{:?}", page.heard);
+    page.send(ToWorld::Stdin { id: 2, text: "a\nb\n".into() });
+    page.send(ToWorld::Stdin { id: 2, text: String::new() });
+    page.pass(200);
+    assert!(page.output().ends_with("2\n"), "{}", page.output());
+    assert!(at(&page, &ToPage::Exit { id: 2, code: 0 }).is_some(), "{:?}", page.heard);
+}
+
+#[test]
+fn a_node_that_fell_silent_is_waited_for() {
+    let mut page = booted();
+    page.send(ToWorld::Fault { line: "cluster stop node-1".into() });
+    page.pass(3000);
+    let timer = |page: &Page| page.session.observer.timers(&page.session.world).iter().any(super::timers::is_awaited);
+    assert!(timer(&page) && !page.session.settled());
+    page.send(ToWorld::Fault { line: "cluster start node-1".into() });
+    page.pass(30_000);
+    assert!(page.session.settled());
+    page.send(ToWorld::Fault { line: "cluster cut node-2/kubelet kube-apiserver".into() });
+    page.pass(3000);
+    assert!(timer(&page) && !page.session.settled());
 }
 
 #[test]

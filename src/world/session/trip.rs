@@ -44,7 +44,8 @@ impl Tracker {
                 }
                 let short = format!("{}/{name}", kind.to_lowercase());
                 let object = ObjectRef { kind, namespace, name };
-                if !object.kind.is_empty() && all.iter().all(|o| o.object != object) {
+                // What has no name is refused, or gets one that is not known yet.
+                if !object.kind.is_empty() && !object.name.is_empty() && all.iter().all(|o| o.object != object) {
                     all.push(TripObject { object, short, ..TripObject::default() });
                 }
             }
