@@ -6,9 +6,7 @@ use crate::expand;
 use crate::jobs::Job;
 use crate::process::{Bytes, Family, FileError, Files, Input, LocalFuture, Output, Process, Program, pipe};
 use crate::signals::Signals;
-use crate::syntax::{
-    self, Aliases, AndOr, Command, Joint, List, Part, Pipeline, Redirected, Redirection, RedirectionKind, Word,
-};
+use crate::syntax::{self, Aliases, AndOr, Command, Joint, List, Part, Pipeline, Redirected, Redirection, Word};
 use crate::tools;
 use futures_util::future::join_all;
 use sim::Ctx;
@@ -615,7 +613,6 @@ impl Shell {
                 return Flow::Next;
             }
         };
-        let before = self.status;
         let mut values = Vec::new();
         for (name, word) in assignments {
             match expand::one(self, word, &own).await {
@@ -630,7 +627,6 @@ impl Shell {
             // The status of `x=$(false)` is that of the substitution.
             let substituted = assignments.iter().flat_map(|(_, w)| w).any(|p| matches!(p, Part::Command(..)));
             self.status = if substituted { self.status } else { 0 };
-            let _ = before;
             for (name, value) in values {
                 if let Err(complaint) = self.assign(&name, value) {
                     return self.fail(&complaint, io).await;
@@ -725,80 +721,6 @@ impl Shell {
             flow => flow,
         }
     }
-
-    /// The streams after redirections, or the complaint.
-    async fn redirect(&mut self, redirections: &[Redirection], io: &Io) -> Result<Io, String> {
-        let mut own = io.clone();
-        for Redirection { fd, kind } in redirections {
-            let output = |own: &Io, n: u8| match n {
-                1 => Some(own.stdout.clone()),
-                2 => Some(own.stderr.clone()),
-                _ => None,
-            };
-            match kind {
-                RedirectionKind::Duplicate(0) if *fd == 0 => {}
-                RedirectionKind::Duplicate(n) => {
-                    let to = output(&own, *n).ok_or_else(|| self.complaint(&format!("{n}: Bad file descriptor")))?;
-                    set_output(&mut own, *fd, to);
-                }
-                RedirectionKind::Close if *fd == 0 => own.stdin = Rc::new(Bytes::default()),
-                RedirectionKind::Close => set_output(&mut own, *fd, Rc::new(Null)),
-                RedirectionKind::Here(word) => {
-                    let text = expand::one(self, word, io).await.map_err(|e| self.complaint(&e))?;
-                    own.stdin = Rc::new(Bytes::new(text.into_bytes()));
-                }
-                RedirectionKind::Read(word) => {
-                    let name = expand::one(self, word, io).await.map_err(|e| self.complaint(&e))?;
-                    let path = crate::process::clean(&self.cwd, &name);
-                    own.stdin = match path.as_str() {
-                        "/dev/null" => Rc::new(Bytes::default()),
-                        "/dev/stdin" => own.stdin,
-                        _ => {
-                            let content = self.files.read(&path);
-                            Rc::new(Bytes::new(content.map_err(|e| self.cannot_open(&name, e, false))?))
-                        }
-                    };
-                }
-                RedirectionKind::Write(word) | RedirectionKind::Append(word) => {
-                    let name = expand::one(self, word, io).await.map_err(|e| self.complaint(&e))?;
-                    let path = crate::process::clean(&self.cwd, &name);
-                    let to: Rc<dyn Output> = match path.as_str() {
-                        "/dev/null" => Rc::new(Null),
-                        "/dev/stdout" | "/proc/1/fd/1" => own.stdout.clone(),
-                        "/dev/stderr" | "/proc/1/fd/2" => own.stderr.clone(),
-                        _ => {
-                            let append = matches!(kind, RedirectionKind::Append(_));
-                            let opened =
-                                if append { self.files.append(&path, b"") } else { self.files.write(&path, b"") };
-                            opened.map_err(|e| self.cannot_open(&name, e, true))?;
-                            Rc::new(FileOutput { files: self.files.clone(), path })
-                        }
-                    };
-                    set_output(&mut own, *fd, to);
-                }
-            }
-        }
-        Ok(own)
-    }
-    fn cannot_open(&self, name: &str, error: FileError, create: bool) -> String {
-        match self.dialect {
-            Dialect::Bash => self.complaint(&format!("{name}: {error}")),
-            Dialect::Busybox => {
-                let words = if error == FileError::NotFound { "no such file".into() } else { error.to_string() };
-                let verb = if create { "create" } else { "open" };
-                let words = if create && error == FileError::NotFound { "nonexistent directory".into() } else { words };
-                self.complaint(&format!("can't {verb} {name}: {words}"))
-            }
-        }
-    }
-}
-
-fn set_output(io: &mut Io, fd: u8, to: Rc<dyn Output>) {
-    match fd {
-        1 => io.stdout = to,
-        2 => io.stderr = to,
-        _ => {}
-    }
 }
 
 enum Round {
@@ -814,26 +736,5 @@ fn round(flow: Flow) -> Round {
         Flow::Break(n) => Round::Out(Flow::Break(n - 1)),
         Flow::Continue(n) => Round::Out(Flow::Continue(n - 1)),
         flow => Round::Out(flow),
-    }
-}
-
-/// `/dev/null`
-pub(crate) struct Null;
-
-impl Output for Null {
-    fn write<'a>(&'a self, _: &'a [u8]) -> LocalFuture<'a, Result<(), crate::process::BrokenPipe>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-struct FileOutput {
-    files: Rc<dyn Files>,
-    path: String,
-}
-
-impl Output for FileOutput {
-    fn write<'a>(&'a self, bytes: &'a [u8]) -> LocalFuture<'a, Result<(), crate::process::BrokenPipe>> {
-        let done = self.files.append(&self.path, bytes).map_err(|_| crate::process::BrokenPipe);
-        Box::pin(std::future::ready(done))
     }
 }

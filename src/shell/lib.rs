@@ -11,6 +11,7 @@ mod interpreter;
 mod jobs;
 pub mod pattern;
 pub mod process;
+mod redirections;
 mod signals;
 mod syntax;
 pub mod tools;

@@ -1,10 +1,12 @@
 //! The application: holds the model and the worker, turns what the reader does into messages, and puts the panels
 //! together for the size of the window.
 
+mod keys;
+
 use super::dialogs::{Dialog, DialogBox};
 use super::icons::Symbols;
 use super::menus::{Menu, MenuBox};
-use super::{Action, Held, Page, TermKey};
+use super::{Action, Held, Page};
 use crate::examples::EXAMPLES;
 use crate::intake::Intake;
 use crate::lang::Lang;
@@ -504,72 +506,6 @@ impl App {
             _ => self.paced = None,
         }
         self.send(&ToWorld::Pace(pace));
-    }
-
-    fn terminal(&mut self, key: TermKey) {
-        let terminal = Rc::make_mut(&mut self.model.terminal);
-        let sends: Vec<ToWorld> = match key {
-            TermKey::Edit(line, cursor) => {
-                terminal.edit(line, cursor);
-                vec![]
-            }
-            TermKey::Read(key) => {
-                terminal.press(key);
-                vec![]
-            }
-            TermKey::Search => {
-                terminal.search();
-                vec![]
-            }
-            TermKey::LookFor(c) => {
-                terminal.look_for(c);
-                vec![]
-            }
-            TermKey::EndSearch(keep) => {
-                terminal.end_search(keep);
-                vec![]
-            }
-            _ if self.link.is_none() => vec![],
-            TermKey::Submit => terminal.submit(),
-            TermKey::Paste(text) => terminal.paste(&text),
-            TermKey::Interrupt => terminal.interrupt().into_iter().collect(),
-            TermKey::End => terminal.end_of_input().into_iter().collect(),
-            TermKey::Tab => terminal.tab().into_iter().collect(),
-            TermKey::Clear => {
-                terminal.clear();
-                vec![]
-            }
-            TermKey::Older => {
-                terminal.older();
-                vec![]
-            }
-            TermKey::Newer => {
-                terminal.newer();
-                vec![]
-            }
-            TermKey::Choose(down) => {
-                terminal.choose(down);
-                vec![]
-            }
-            TermKey::Take(usize::MAX) => {
-                terminal.take();
-                vec![]
-            }
-            TermKey::Take(n) => {
-                terminal.take_nth(n);
-                vec![]
-            }
-            TermKey::Close => {
-                terminal.popup = None;
-                vec![]
-            }
-            TermKey::ChangeFile(text) => {
-                terminal.change_file(&text);
-                vec![]
-            }
-            TermKey::LeaveFile(save) => terminal.leave_file(save).into_iter().collect(),
-        };
-        sends.iter().for_each(|s| self.send(s));
     }
 
     fn key(&mut self, event: &KeyboardEvent) -> bool {
