@@ -181,6 +181,17 @@ impl Shell {
         inner.traps.retain(|_, action| action.is_empty());
         Ok(inner)
     }
+    /// The same, where a complaint is made at once.
+    async fn fork_or_complain(&mut self, io: &Io) -> Option<Self> {
+        match self.fork().await {
+            Ok(inner) => Some(inner),
+            Err(complaint) => {
+                io.complain(&self.complaint(&complaint)).await;
+                self.status = NO_FORK;
+                None
+            }
+        }
+    }
     /// The complaint of a shell that would need so many bytes.
     pub(crate) fn out_of_memory(&self, bytes: usize) -> String {
         match self.dialect {
@@ -334,14 +345,7 @@ impl Shell {
     }
     async fn background(&mut self, and_or: &AndOr, io: &Io) {
         let status = Rc::new(Cell::new(None));
-        let mut inner = match self.fork().await {
-            Ok(inner) => inner,
-            Err(complaint) => {
-                io.complain(&self.complaint(&complaint)).await;
-                self.status = NO_FORK;
-                return;
-            }
-        };
+        let Some(mut inner) = self.fork_or_complain(io).await else { return };
         self.last_job += 1;
         let id = 100 + self.last_job;
         let result = status.clone();
@@ -421,14 +425,7 @@ impl Shell {
                 own.stdout = Rc::new(writer);
                 stdin = Rc::new(reader);
             }
-            let mut inner = match self.fork().await {
-                Ok(inner) => inner,
-                Err(complaint) => {
-                    io.complain(&self.complaint(&complaint)).await;
-                    self.status = NO_FORK;
-                    return;
-                }
-            };
+            let Some(mut inner) = self.fork_or_complain(io).await else { return };
             stages.push(async move {
                 inner.redirected(command, &own).await;
                 inner.finish(&own).await;
@@ -465,14 +462,7 @@ impl Shell {
             Command::Simple(..) => Flow::Next,
             Command::Group(list) => self.list(list, io).await,
             Command::Subshell(list) => {
-                let mut inner = match self.fork().await {
-                    Ok(inner) => inner,
-                    Err(complaint) => {
-                        self.fail(&complaint, io).await;
-                        self.status = NO_FORK;
-                        return Flow::Next;
-                    }
-                };
+                let Some(mut inner) = self.fork_or_complain(io).await else { return Flow::Next };
                 inner.list(list, io).await;
                 inner.finish(io).await;
                 self.status = inner.status;
