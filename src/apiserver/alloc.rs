@@ -91,6 +91,15 @@ fn ports_of(service: &Service) -> impl Iterator<Item = i32> + '_ {
     ports.chain([service.spec.health_check_node_port]).filter(|port| *port != 0)
 }
 
+/// Why a node port that was asked for can't be had.
+fn wrong_port(port: i32, taken: bool) -> Option<String> {
+    if !NODE_PORTS.contains(&port) {
+        let (first, last) = (NODE_PORTS.start(), NODE_PORTS.end());
+        return Some(format!("provided port is not in the valid range. The range of valid ports is {first}-{last}"));
+    }
+    taken.then(|| "provided port is already allocated".into())
+}
+
 impl Inner {
     /// Gives an object what it needs and doesn't have. Only services need something.
     pub(crate) async fn allocate(
@@ -248,39 +257,22 @@ impl Inner {
         let full = "failed to allocate a nodePort: range is full";
         for (i, port) in spec.ports.make().iter_mut().enumerate().filter(|_| with_ports) {
             let path = Path::new("spec").child("ports").index(i).child("nodePort");
-            let refuse = |port: i32, why: &str| {
-                let failures: ErrorList = field::invalid(&path, port, why).into();
-                Status::invalid_kind(call.resource().kind, &name, &failures)
-            };
             if port.node_port == 0 {
                 // A port with the number of one before it, for another protocol, shares its node port.
                 port.node_port = self.free_port(&used, &taken).ok_or_else(|| Status::internal(full))?;
-            } else if !NODE_PORTS.contains(&port.node_port) {
-                let why = format!(
-                    "provided port is not in the valid range. The range of valid ports is {}-{}",
-                    NODE_PORTS.start(),
-                    NODE_PORTS.end()
-                );
-                return Err(refuse(port.node_port, &why));
-            } else if used.contains_key(&port.node_port) {
-                return Err(refuse(port.node_port, "provided port is already allocated"));
+            } else if let Some(why) = wrong_port(port.node_port, used.contains_key(&port.node_port)) {
+                let failures: ErrorList = field::invalid(&path, port.node_port, why).into();
+                return Err(Status::invalid_kind(call.resource().kind, &name, &failures));
             }
             taken.push((port.node_port, port.protocol.clone()));
             keep(port.node_port, allocated);
         }
         if with_health {
             let port = spec.health_check_node_port;
-            let why = if port == 0 {
+            let taken_already = used.contains_key(&port) || taken.iter().any(|(other, _)| *other == port);
+            if port == 0 {
                 spec.health_check_node_port = self.free_port(&used, &taken).ok_or_else(|| Status::internal(full))?;
-                ""
-            } else if !NODE_PORTS.contains(&port) {
-                "provided port is not in the valid range. The range of valid ports is 30000-32767"
-            } else if used.contains_key(&port) || taken.iter().any(|(other, _)| *other == port) {
-                "provided port is already allocated"
-            } else {
-                ""
-            };
-            if !why.is_empty() {
+            } else if let Some(why) = wrong_port(port, taken_already) {
                 let why = format!("failed to allocate requested HealthCheck NodePort {port}: {why}");
                 return Err(Status::internal(why));
             }
