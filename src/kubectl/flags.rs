@@ -80,7 +80,7 @@ impl Parsed {
 
     /// A bool flag.
     pub fn bool(&self, name: &str) -> bool {
-        matches!(self.str(name), "1" | "t" | "T" | "TRUE" | "true" | "True")
+        parse_bool(self.str(name)) == Ok(true)
     }
 
     /// An integer flag; 0 when it is none.
@@ -154,17 +154,18 @@ pub fn parse_port(text: &str) -> Result<i64, String> {
     parsed.map(i64::from).ok_or_else(|| format!("strconv.ParseUint: parsing {}: {why}", quote(text)))
 }
 
-/// Whether `text` is what Go's ParseBool takes; the error is Go's.
-fn check_bool(text: &str) -> Result<(), String> {
+/// `strconv.ParseBool`; the error is Go's.
+pub fn parse_bool(text: &str) -> Result<bool, String> {
     match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" | "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(()),
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
         _ => Err(format!("strconv.ParseBool: parsing {}: invalid syntax", quote(text))),
     }
 }
 
 fn check(kind: Type, text: &str) -> Result<(), String> {
     match kind {
-        Type::Bool => check_bool(text),
+        Type::Bool => parse_bool(text).map(|_| ()),
         Type::Int32 => parse_int(text, 32).map(|_| ()),
         Type::Int => parse_int(text, 64).map(|_| ()),
         Type::Duration => parse_duration(text).map(|_| ()),

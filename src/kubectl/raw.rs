@@ -2,6 +2,7 @@
 
 use crate::cmd::proxy::indented;
 use crate::error::Error;
+use crate::flags::parse_bool;
 use crate::print::human::quote;
 use crate::print::time::klog;
 use crate::server::{Piece, status_value};
@@ -198,10 +199,8 @@ async fn serve(
         return Ok(());
     }
     let kind = k.list_kind(&target);
-    let on_lines = pairs
-        .iter()
-        .find(|(name, _)| name == "pretty")
-        .is_some_and(|(_, value)| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"));
+    let on_lines =
+        pairs.iter().find(|(name, _)| name == "pretty").is_some_and(|(_, value)| parse_bool(value) == Ok(true));
     let shaped = |json: String| match on_lines {
         true => indented(json.as_bytes()).into(),
         false => json.into_bytes().into(),
