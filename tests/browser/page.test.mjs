@@ -183,18 +183,22 @@ test("whatever is typed into the terminal gets an answer", () =>
     assert.match(await run(page, "kubectl get nodes"), /node-3 +Ready/);
   }));
 
+/// What is typed into the terminal, and the prompt before it.
+const terminal = (page) => ({
+  type: async (line) => {
+    const field = page.getByRole("combobox", { name: "Command" });
+    await field.fill(line);
+    await field.press("Enter");
+  },
+  prompt: (text) =>
+    page.waitForFunction((text) => document.querySelector(".term .input .p")?.textContent === text, text, { timeout: 30_000 }),
+});
+
 test("a shell in a container is typed into after its prompt", () =>
   visit("?lang=en", {}, async (page) => {
     await run(page, "kubectl run web --image=nginx");
     await run(page, "kubectl wait --for=condition=Ready pod/web");
-    const field = page.getByRole("combobox", { name: "Command" });
-    const type = async (line) => {
-      await field.fill(line);
-      await field.press("Enter");
-    };
-    // The prompt stands before the line that is typed.
-    const prompt = (text) =>
-      page.waitForFunction((text) => document.querySelector(".term .input .p")?.textContent === text, text, { timeout: 30_000 });
+    const { type, prompt } = terminal(page);
     await type("kubectl exec -it web -- bash");
     await prompt("root@web:/# ");
     assert.deepEqual(await axe(page), []);
@@ -214,13 +218,7 @@ test("whatever reads the terminal gets what is typed, however its command was wr
   visit("?lang=en", {}, async (page) => {
     await run(page, "kubectl run web --image=nginx");
     await run(page, "kubectl wait --for=condition=Ready pod/web");
-    const field = page.getByRole("combobox", { name: "Command" });
-    const type = async (line) => {
-      await field.fill(line);
-      await field.press("Enter");
-    };
-    const prompt = (text) =>
-      page.waitForFunction((text) => document.querySelector(".term .input .p")?.textContent === text, text, { timeout: 30_000 });
+    const { type, prompt } = terminal(page);
     const shells = [
       "kubectl -n default exec -it web -- sh",
       "kubectl exec web --stdin=true --tty=true -- sh",
